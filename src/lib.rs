@@ -1,1 +1,6 @@
-//! x
+//! anna-relay: makes two long-running Claude Code sessions one assistant.
+
+pub mod config;
+pub mod control;
+pub mod error;
+pub mod handoff;

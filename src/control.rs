@@ -1,0 +1,3 @@
+//! The control socket: how `anna-relay status` and the other commands talk to a running bridge.
+
+pub mod wire;
