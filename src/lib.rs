@@ -4,3 +4,7 @@ pub mod config;
 pub mod control;
 pub mod error;
 pub mod handoff;
+pub mod spool;
+pub mod text;
+pub mod queue;
+pub mod spooler;
