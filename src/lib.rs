@@ -3,8 +3,10 @@
 pub mod config;
 pub mod control;
 pub mod error;
+pub mod guard;
 pub mod handoff;
-pub mod spool;
-pub mod text;
 pub mod queue;
+pub mod side;
+pub mod spool;
 pub mod spooler;
+pub mod text;

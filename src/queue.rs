@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use time::OffsetDateTime;
 
+use crate::config::{Config, Side};
 use crate::control::wire::Paused;
 use crate::handoff::{HandOff, Id, SessionKey};
-use crate::config::{Config, Side};
 
 use book::Book;
 pub use book::Entry;

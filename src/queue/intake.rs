@@ -24,10 +24,8 @@ impl Queue {
         self.note(Some(id), format!("hand-off from {}: {text}", who(from)));
         match from {
             Origin::Script => {
-                self.steps.push(super::Step {
-                    owner: Some(id),
-                    effect: Effect::Answer(receipt, Ok(json!({ "id": id }))),
-                });
+                self.steps
+                    .push(super::Step { owner: Some(id), effect: Effect::Answer(receipt, Ok(json!({ "id": id }))) });
                 self.fallouts.push((id, Fallout::Answer { receipt, doing }));
             }
             Origin::Bot => {
@@ -71,13 +69,18 @@ impl Queue {
     pub(super) fn fall_out(&mut self, fallout: Fallout, why: &str, now: Now) {
         match fallout {
             Fallout::Answer { receipt, doing } => {
-                let error = Error::failed(format!("{doing}: {why}")).hint("nothing was changed; make room and do it again");
+                let error =
+                    Error::failed(format!("{doing}: {why}")).hint("nothing was changed; make room and do it again");
                 self.steps.push(super::Step { owner: None, effect: Effect::Answer(receipt, Err(error)) });
             }
             Fallout::RefuseBot { receipt, text } => {
                 self.warn(None, format!("hand-off refused, for it cannot be kept ({why}): {text}"));
                 let asked = words::asked(&text);
-                self.notify(format!("a hand-off was refused, for it cannot be kept: {why}; say it again later\n{asked}"), false, now);
+                self.notify(
+                    format!("a hand-off was refused, for it cannot be kept: {why}; say it again later\n{asked}"),
+                    false,
+                    now,
+                );
                 self.done(None, receipt);
             }
         }
@@ -122,7 +125,9 @@ impl Queue {
         let what = if reply.edit { "edit" } else { "reply" };
         match (&reply.reply_to, reply.edit) {
             (None, false) => self.note(None, format!("the brain said, to nobody: {}", reply.text)),
-            (Some(to), false) => self.warn(None, format!("a reply of the brain {why} (reply_to {to:?}): {}", reply.text)),
+            (Some(to), false) => {
+                self.warn(None, format!("a reply of the brain {why} (reply_to {to:?}): {}", reply.text))
+            }
             (_, true) => self.note(None, format!("an {what} of the brain {why}: {}", reply.text)),
         }
     }

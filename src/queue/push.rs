@@ -256,7 +256,10 @@ impl Queue {
         self.back_off_bot(id, &pushed, failures, now);
         match pushed {
             Pushed::Failed { why, permanent: true } => {
-                self.warn(Some(id), format!("the bot's fakechat refused its {word}: {why}; the bot is told where it lies"));
+                self.warn(
+                    Some(id),
+                    format!("the bot's fakechat refused its {word}: {why}; the bot is told where it lies"),
+                );
             }
             Pushed::Failed { why, .. } => {
                 self.note(Some(id), format!("its {word} did not reach the bot: {why}; it is sent again"));

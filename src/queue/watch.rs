@@ -74,7 +74,11 @@ impl Queue {
             },
         };
         let wait = if waiting == 1 { "waits and goes" } else { "wait and go" };
-        self.notify(format!("the brain {why}: {} {wait} on when it is back", count(waiting, "hand-off", "s")), true, now);
+        self.notify(
+            format!("the brain {why}: {} {wait} on when it is back", count(waiting, "hand-off", "s")),
+            true,
+            now,
+        );
     }
 }
 

@@ -42,8 +42,12 @@ impl<F: Fs> Spooler<F> {
             return Err(Error::failed(format!("{}: it is not a regular file", doing())));
         }
         if meta.len() > MAX_FILE {
-            return Err(Error::failed(format!("{}: it has {} bytes, and fakechat takes {MAX_FILE}", doing(), meta.len()))
-                .hint("send where it lies instead"));
+            return Err(Error::failed(format!(
+                "{}: it has {} bytes, and fakechat takes {MAX_FILE}",
+                doing(),
+                meta.len()
+            ))
+            .hint("send where it lies instead"));
         }
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let to = self.store.scratch();
