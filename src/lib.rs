@@ -3,4 +3,5 @@
 pub mod config;
 pub mod control;
 pub mod error;
+pub mod fakechat;
 pub mod handoff;
