@@ -140,6 +140,18 @@ impl Double {
         self.shared.look(|state| state.prompts.clone())
     }
 
+    /// Waits until the prompts so far are as wanted, and returns them.
+    ///
+    /// # Panics
+    /// They are not within that time.
+    #[track_caller]
+    pub fn wait_prompts(&self, within: Duration, wanted: impl Fn(&[Prompt]) -> bool) -> Vec<Prompt> {
+        match self.shared.wait(within, |state| wanted(&state.prompts).then(|| state.prompts.clone())) {
+            Some(prompts) => prompts,
+            None => panic!("the prompts are not as wanted after {within:?}; there are {:#?}", self.prompts()),
+        }
+    }
+
     /// How many websockets are open.
     #[must_use]
     pub fn sockets(&self) -> usize {
