@@ -14,6 +14,8 @@ pub mod download;
 pub mod frame;
 mod gate;
 mod multipart;
+#[cfg(test)]
+mod peer;
 pub mod server;
 pub mod socket;
 pub mod upload;

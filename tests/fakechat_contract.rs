@@ -1,6 +1,8 @@
 //! What the relay relies on in a fakechat, written once and held against both: the built-in double, always, and the
 //! real one, where `FAKECHAT_DIR` names a checkout of its directory in which `bun install` has been run.
 
+#![allow(clippy::unwrap_used)] // a test that cannot go on stops
+
 #[path = "fakechat_contract/double.rs"]
 mod double;
 #[path = "fakechat_contract/real.rs"]

@@ -1,15 +1,18 @@
 //! A file that came with a message: `GET /files/<name>`.
 
 use std::fmt;
+use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use awc::error::{ConnectError, SendRequestError};
 use awc::http::{StatusCode, header};
 use futures_util::StreamExt;
-use tokio::fs::{File, OpenOptions};
+use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::{address, client};
@@ -122,9 +125,15 @@ async fn transfer(port: u16, url: &str, to: &Path, limit: u64) -> Result<u64, Fe
     Ok(got)
 }
 
+/// Makes the file and its guard in one go, so that giving up in between leaves nothing either.
 async fn create(to: &Path) -> io::Result<(File, Partial)> {
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).await?;
-    Ok((file, Partial(Some(to.to_owned()))))
+    let to = to.to_owned();
+    let made = spawn_blocking(move || {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&to)?;
+        Ok((file, Partial(Some(to))))
+    });
+    let (file, partial) = made.await.unwrap_or_else(|error| Err(io::Error::other(error)))?;
+    Ok((File::from_std(file), partial))
 }
 
 /// A file that is removed unless it is kept: also when the download is given up half-way.
@@ -140,7 +149,10 @@ impl Drop for Partial {
     fn drop(&mut self) {
         if let Some(path) = self.0.take() {
             // It is new and ours. If it cannot be removed, there is nobody here to tell.
-            let _: io::Result<()> = std::fs::remove_file(path);
+            std::fs::remove_file(path).ok();
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

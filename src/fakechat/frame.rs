@@ -267,12 +267,12 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _: Result<Frame, Malformed> = parse(&bytes);
+            parse(&bytes).ok();
         }
 
         #[test]
         fn no_json_makes_it_panic(tail in r#"[\[\]{}:,"\\a-z0-9ud]{0,40}"#) {
-            let _: Result<Frame, Malformed> = parse(format!(r#"{{"type":"msg","id":"{tail}"#).as_bytes());
+            parse(format!(r#"{{"type":"msg","id":"{tail}"#).as_bytes()).ok();
         }
 
         #[test]

@@ -103,6 +103,11 @@ fn refused(status: u16) -> PostError {
 /// # Errors
 /// See [`PostError`]; only after [`PostError::Unknown`] may it have arrived.
 pub async fn post(port: u16, upload: &Upload) -> Result<(), PostError> {
+    post_within(port, upload, BASE).await
+}
+
+/// Does it, with so long for next to nothing.
+async fn post_within(port: u16, upload: &Upload, base: Duration) -> Result<(), PostError> {
     let fields = [("id", upload.id.as_str()), ("text", upload.text.as_str())];
     let form = form(&fields, upload.file.as_ref().map(|file| file.name.as_str()));
     let file = match &upload.file {
@@ -114,7 +119,7 @@ pub async fn post(port: u16, upload: &Upload) -> Result<(), PostError> {
     if len > MAX_BODY {
         return Err(refused(413));
     }
-    let within = BASE + PER_MIB * u32::try_from(len >> 20).unwrap_or(u32::MAX);
+    let within = base + PER_MIB * u32::try_from(len >> 20).unwrap_or(u32::MAX);
     match timeout(within, exchange(port, len, form, file)).await {
         Ok(answer) => answer,
         Err(_) => Err(PostError::Unknown(format!("no answer within {} s", within.as_secs()))),
@@ -217,3 +222,6 @@ fn read(file: File, len: u64) -> impl Stream<Item = io::Result<Bytes>> + 'static
         Ok(Some((Bytes::from(piece), (file, left - got as u64))))
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use actix_codec::Framed;
 use actix_http::body::BodySize;
 use actix_http::h1::{Codec, Message, MessageType};
-use actix_http::header::CONTENT_TYPE;
+use actix_http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use actix_http::{HttpMessage, Method, Request, Response, ServiceConfig, StatusCode, ws};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
@@ -111,12 +111,15 @@ impl Connection {
 
     async fn upload(&self, http: &mut Http, request: &Request) -> Result<(), Over> {
         let faults = self.shared.look(|state| state.faults.clone());
-        let Some(body) = body(http, faults.read_slowly).await? else {
+        let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let too_long = header(CONTENT_LENGTH).parse().is_ok_and(|length: usize| length > MAX_BODY);
+        let body = if too_long { None } else { body(http, faults.read_slowly).await? };
+        let Some(body) = body else {
+            // And hangs up at once, as the real one does: whoever still writes may never see this.
             answer(http, StatusCode::PAYLOAD_TOO_LARGE, "").await?;
             return Err(Over);
         };
-        let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let received = parse(content_type.unwrap_or_default(), body).await;
+        let received = parse(header(CONTENT_TYPE), body).await;
         if faults.hang {
             return future::pending().await;
         }

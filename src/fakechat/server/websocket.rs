@@ -22,9 +22,6 @@ const PONG_WITHIN: Duration = Duration::from_secs(16);
 
 type Socket = Framed<TcpStream, Codec>;
 
-/// What to send in answer to a client, or that it is over.
-type Reaction = Option<Message>;
-
 /// An open websocket, known to [`Shared`] for as long as it lives.
 pub struct Client<'a> {
     shared: &'a Shared,
@@ -54,7 +51,7 @@ impl Client<'_> {
     pub async fn serve<T>(mut self, framed: Framed<TcpStream, T>) {
         let mut socket: Socket = framed.replace_codec(Codec::new().max_size(MAX_FRAME));
         // Whatever goes wrong with a connection ends it, and nothing else.
-        let _: Result<(), ProtocolError> = self.run(&mut socket).await;
+        self.run(&mut socket).await.ok();
     }
 
     fn faults(&self) -> Faults {
@@ -95,7 +92,8 @@ impl Client<'_> {
         }
     }
 
-    fn react(&self, frame: Frame) -> Reaction {
+    /// What to answer.
+    fn react(&self, frame: Frame) -> Option<Message> {
         let faults = self.faults();
         match frame {
             Frame::Ping(bytes) if !faults.mute => Some(Message::Pong(bytes)),
