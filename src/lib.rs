@@ -3,6 +3,7 @@
 pub mod config;
 pub mod control;
 pub mod error;
+pub mod fakechat;
 pub mod guard;
 pub mod handoff;
 pub mod queue;
