@@ -4,3 +4,5 @@ pub mod config;
 pub mod control;
 pub mod error;
 pub mod handoff;
+pub mod stream;
+pub mod text;
