@@ -1,5 +1,6 @@
 //! anna-relay: makes two long-running Claude Code sessions one assistant.
 
+pub mod cli;
 pub mod config;
 pub mod control;
 pub mod error;
