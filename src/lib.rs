@@ -6,4 +6,5 @@ pub mod control;
 pub mod error;
 pub mod handoff;
 pub mod stream;
+pub mod telemetry;
 pub mod text;
