@@ -1,10 +1,26 @@
 //! `anna.toml`: from raw TOML to a validated [`Config`].
+//!
+//! What keys there are, their defaults and their ranges: [`keys`]. Where the file is looked for: [`load`].
+//! From its text to a [`Config`]: [`parse`].
+
+pub mod keys;
+pub mod load;
+pub mod parse;
+#[cfg(test)]
+mod samples;
+mod value;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+pub use load::Env;
+
+/// Seconds in a minute: keys that end in `_min` hold minutes.
+const SECONDS_PER_MINUTE: f64 = 60.0;
 
 /// One of Anna's two sessions, with its own fakechat on its own port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -44,6 +60,17 @@ pub enum Holder {
     Session,
     /// With whatever holds the port.
     Any,
+}
+
+impl Holder {
+    /// `session` or `any`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Holder::Session => "session",
+            Holder::Any => "any",
+        }
+    }
 }
 
 /// Everything `anna.toml` says about the relay, checked, with defaults filled in.
@@ -116,4 +143,50 @@ impl Relay {
             Side::Bot => self.bot_port,
         }
     }
+}
+
+impl Config {
+    /// The value of a key of the table [`keys::KEYS`], as it would be written in the file (JSON's words for
+    /// it are also TOML's).
+    #[must_use]
+    pub fn value(&self, key: &keys::Key) -> Value {
+        let relay = &self.relay;
+        match (key.section, key.name) {
+            ("paths", "state") => json!(self.paths.state.to_string_lossy()),
+            ("paths", "stream") => json!(self.paths.stream.to_string_lossy()),
+            (_, "enabled") => json!(relay.enabled),
+            (_, "brain_port") => json!(relay.brain_port),
+            (_, "bot_port") => json!(relay.bot_port),
+            (_, "settle_s") => number(relay.settle.as_secs_f64()),
+            (_, "alarm_min") => number(relay.alarm.as_secs_f64() / SECONDS_PER_MINUTE),
+            (_, "breaker_count") => json!(relay.breaker_count),
+            (_, "breaker_window_s") => number(relay.breaker_window.as_secs_f64()),
+            (_, "holder") => json!(relay.holder),
+            (_, "confirm_ms") => number(relay.confirm.as_secs_f64() * 1e3),
+            (_, "max_attempts") => json!(relay.max_attempts),
+            (_, "inline_kib") => json!(relay.inline_kib),
+            (_, "brain_channels") => json!(relay.brain_channels),
+            (_, "bot_channels") => json!(relay.bot_channels),
+            _ => Value::Null,
+        }
+    }
+}
+
+/// What changed from `old` to `new` that a running bridge cannot take over: it has to be started again.
+#[must_use]
+pub fn changed_needing_restart(old: &Config, new: &Config) -> Vec<&'static str> {
+    let changes = [
+        (old.paths.state != new.paths.state, "paths.state"),
+        (old.paths.stream != new.paths.stream, "paths.stream"),
+        (old.relay.brain_port != new.relay.brain_port, "relay.brain_port"),
+        (old.relay.bot_port != new.relay.bot_port, "relay.bot_port"),
+    ];
+    changes.into_iter().filter_map(|(changed, key)| changed.then_some(key)).collect()
+}
+
+/// A number without a needless fraction.
+fn number(value: f64) -> Value {
+    let whole = value.round();
+    // Parsing, multiplying and `Duration` leave an error far below a millionth.
+    if (value - whole).abs() < 1e-6 { json!(whole as i64) } else { json!(value) }
 }

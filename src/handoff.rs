@@ -5,6 +5,7 @@
 
 pub mod id;
 pub mod life;
+pub mod listed;
 pub mod words;
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! anna-relay: makes two long-running Claude Code sessions one assistant.
 
+pub mod cli;
 pub mod config;
 pub mod control;
 pub mod error;
@@ -10,4 +11,6 @@ pub mod queue;
 pub mod side;
 pub mod spool;
 pub mod spooler;
+pub mod stream;
+pub mod telemetry;
 pub mod text;

@@ -3,6 +3,10 @@
 //! The folder a hand-off lies in follows from its content ([`HandOff::state`]): whatever a crash leaves, recovery
 //! puts each file where its content says.
 
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 use super::{
@@ -11,7 +15,8 @@ use super::{
 };
 
 /// Where a hand-off stands; the folder of the spool it lies in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum State {
     /// Accepted, not pushed (or, after a `retry`, not pushed again).
     New,
@@ -45,6 +50,20 @@ impl State {
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, State::New | State::Brain | State::Out)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for State {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        State::ALL.into_iter().find(|state| state.name() == name).ok_or_else(|| format!("no such state: {name}"))
     }
 }
 
@@ -123,7 +142,8 @@ impl HandOff {
     }
 
     /// Whether it was not pushed since it was accepted or last retried.
-    fn is_fresh(&self) -> bool {
+    #[must_use]
+    pub fn is_fresh(&self) -> bool {
         self.pushes.len() == self.retried.as_ref().map_or(0, |retry| retry.pushes)
     }
 

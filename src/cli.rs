@@ -1,0 +1,368 @@
+//! The command line: what can be typed. One file a command; what they print is put together in [`render`].
+
+pub mod check;
+pub mod completions;
+pub mod man;
+pub mod out;
+pub mod render;
+pub mod stream;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::config::Side;
+use crate::handoff::life::State;
+
+/// The name of the program.
+pub const PROGRAM: &str = "anna-relay";
+
+/// Makes two Claude Code sessions one assistant: brings work from the bot to the brain, and the results back.
+#[derive(Clone, Debug, Parser)]
+#[command(name = PROGRAM, version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  anna-relay status
+  anna-relay send \"look whether the backup of last night is whole\" --wait
+  anna-relay stream -f
+
+Begin with `anna-relay demo`: it needs neither Claude nor a configuration.")]
+pub struct Cli {
+    /// The configuration to use [default: $ANNA_CONFIG, else anna/anna.toml in $XDG_CONFIG_HOME or ~/.config]
+    #[arg(long, global = true, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Run the relay in the foreground, as the systemd unit does
+    Bridge,
+    /// Show how things stand
+    Status(Status),
+    /// List hand-offs, the newest first; without --all not the done ones
+    List(List),
+    /// Show one hand-off, whole, with its history
+    Show(Show),
+    /// Give the brain something to do; prints the id
+    Send(Send),
+    /// The brain is wrapping up: hand-offs wait
+    Pause(Pause),
+    /// The brain is back: what waits goes to it
+    Resume,
+    /// Give a failed hand-off fresh attempts, push a waiting or unanswered one again
+    Retry(Id),
+    /// Give a hand-off up; one already pushed is taken back from the brain in words
+    Cancel(Id),
+    /// Delete old done and failed hand-offs with their files
+    Prune(Prune),
+    /// Let the bot's hand-offs in again after the breaker has tripped
+    ResetBreaker,
+    /// Before a launch: end an orphaned fakechat that holds the port of a side
+    ClearPort(ClearPort),
+    /// Show the stream, Anna's running record of events
+    Stream(Stream),
+    /// Check the configuration and print it with the defaults filled in
+    Check(Check),
+    /// See it work without Claude: one hand-off there and back between two built-in fakechats
+    Demo,
+    /// Print shell completions
+    Completions(Completions),
+    /// Print the man page, or write one for each command
+    Man(Man),
+}
+
+/// That a query is answered with one JSON document.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Json {
+    /// Print one JSON document instead
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `status`
+#[derive(Clone, Debug, Args)]
+pub struct Status {
+    /// Exit with 1 when something needs a look: a side is away, the breaker tripped, an alarm is open
+    #[arg(long)]
+    pub check: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: Json,
+}
+
+/// `list`
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  anna-relay list --state failed
+  anna-relay list --all --limit 20 --json")]
+pub struct List {
+    /// Only those in this state; may be given more than once
+    #[arg(long = "state", value_name = "STATE", value_parser = states(&State::ALL))]
+    pub states: Vec<State>,
+    /// At most this many
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// The done ones too
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: Json,
+}
+
+/// `show`
+#[derive(Clone, Debug, Args)]
+pub struct Show {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub which: Id,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: Json,
+}
+
+/// A hand-off, as a person names it.
+#[derive(Clone, Debug, Args)]
+pub struct Id {
+    /// The hand-off: its id, or 4 or more of the characters it begins or ends with
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+/// `send`
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  anna-relay send \"how full are the disks?\" --wait --timeout 600
+  journalctl -b -p err | anna-relay send - --file report.pdf
+
+It works without a running bridge too: the hand-off waits for it. The result goes to the bot like any other.
+Exit status 124: --timeout passed; the hand-off stays.")]
+pub struct Send {
+    /// What is to be done; - reads it from standard input
+    #[arg(value_name = "TEXT")]
+    pub text: String,
+    /// A file to send along; may be given more than once
+    #[arg(long = "file", value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Wait for the result and print it too
+    #[arg(long)]
+    pub wait: bool,
+    /// Wait this many seconds at most
+    #[arg(long, value_name = "S", requires = "wait", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: Json,
+}
+
+/// `pause`
+#[derive(Clone, Debug, Args)]
+pub struct Pause {
+    /// Why, for whoever looks
+    #[arg(long, value_name = "T")]
+    pub reason: Option<String>,
+}
+
+/// `prune`
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  anna-relay prune --older-than 30d --dry-run
+  anna-relay prune --older-than 12h --state failed")]
+pub struct Prune {
+    /// Only those made longer ago than this: 30d, 12h, 45m or 90s
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub older_than: Duration,
+    /// Only those in this state; may be given more than once [default: both]
+    #[arg(long = "state", value_name = "STATE", value_parser = states(&[State::Done, State::Failed]))]
+    pub states: Vec<State>,
+    /// Only say what would be deleted
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: Json,
+}
+
+/// `clear-port`
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Exit status: 0 the port is free, or was cleared; 4 a live session holds it;
+5 something that is not fakechat holds it; 1 it could not be cleared.")]
+pub struct ClearPort {
+    /// Whose port
+    #[arg(value_name = "SIDE", value_parser = side())]
+    pub side: Side,
+    /// Only say who holds it
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: Json,
+}
+
+/// `stream`
+#[derive(Clone, Debug, Args)]
+pub struct Stream {
+    /// Only the last N lines [default: all of them, with -f the last 10]
+    #[arg(short = 'n', long = "lines", value_name = "N")]
+    pub lines: Option<usize>,
+    /// Go on with new lines as they come, until interrupted
+    #[arg(short = 'f', long)]
+    pub follow: bool,
+}
+
+/// `check`
+#[derive(Clone, Debug, Args)]
+pub struct Check {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: Json,
+}
+
+/// `completions`
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  anna-relay completions bash > ~/.local/share/bash-completion/completions/anna-relay")]
+pub struct Completions {
+    /// For which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// `man`
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  anna-relay man | man -l -
+  anna-relay man ~/.local/share/man/man1")]
+pub struct Man {
+    /// The folder to write the pages to, one for each command
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}
+
+/// The whole command line, for completions and man pages.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+fn states(of: &[State]) -> impl TypedValueParser<Value = State> + use<> {
+    PossibleValuesParser::new(of.iter().map(|state| state.name())).try_map(|name| name.parse::<State>())
+}
+
+fn side() -> impl TypedValueParser<Value = Side> {
+    PossibleValuesParser::new(Side::BOTH.map(Side::name)).map(|name| match name.as_str() {
+        "brain" => Side::Brain,
+        _ => Side::Bot,
+    })
+}
+
+/// Seconds, with or without a fraction.
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .ok()
+        .and_then(|number| Duration::try_from_secs_f64(number).ok())
+        .ok_or_else(|| "give it a number of seconds".to_owned())
+}
+
+/// How long ago: a whole number and its unit.
+fn age(text: &str) -> Result<Duration, String> {
+    let parse = || {
+        let (at, unit) = text.char_indices().next_back()?;
+        let seconds = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            _ => return None,
+        };
+        let digits = text[..at].bytes().all(|byte| byte.is_ascii_digit());
+        let number: u64 = text[..at].parse().ok().filter(|_| digits)?;
+        number.checked_mul(seconds).map(Duration::from_secs)
+    };
+    parse().ok_or_else(|| "give it a whole number and a unit: 30d, 12h, 45m or 90s".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Command, clap::Error> {
+        Cli::try_parse_from(line.split(' ')).map(|cli| cli.command)
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn what_the_contract_names_is_taken() {
+        for line in [
+            "anna-relay bridge --config x",
+            "anna-relay --config x status --check --json",
+            "anna-relay list --state new --state failed --limit 3 --all --json",
+            "anna-relay show 90ab --json",
+            "anna-relay send - --file a --file b --wait --timeout 1.5 --json",
+            "anna-relay send -- -5",
+            "anna-relay pause --reason night",
+            "anna-relay pause",
+            "anna-relay resume",
+            "anna-relay retry 90ab",
+            "anna-relay cancel 90ab",
+            "anna-relay prune --older-than 30d --state done --dry-run --json",
+            "anna-relay reset-breaker",
+            "anna-relay clear-port brain --dry-run --json",
+            "anna-relay clear-port bot",
+            "anna-relay stream -n 3 -f",
+            "anna-relay stream -n0",
+            "anna-relay check --json",
+            "anna-relay demo",
+            "anna-relay completions fish",
+            "anna-relay man",
+            "anna-relay man dir",
+        ] {
+            if let Err(error) = parse(line) {
+                panic!("{line}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_a_usage_error() {
+        for line in [
+            "anna-relay",
+            "anna-relay frobnicate",
+            "anna-relay show",
+            "anna-relay list --state corrupt",
+            "anna-relay prune",
+            "anna-relay prune --older-than 30",
+            "anna-relay prune --older-than -1d",
+            "anna-relay prune --older-than +1d",
+            "anna-relay prune --older-than 30µ",
+            "anna-relay prune --older-than 999999999999999999d",
+            "anna-relay prune --older-than 1d --state new",
+            "anna-relay clear-port both",
+            "anna-relay send x --timeout 5",
+            "anna-relay send x --wait --timeout nan",
+            "anna-relay send x --wait --timeout -1",
+            "anna-relay stream -n x",
+        ] {
+            assert_eq!(parse(line).expect_err(line).exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn values_are_taken_as_meant() {
+        let Ok(Command::Prune(prune)) = parse("anna-relay prune --older-than 12h --state failed") else { panic!() };
+        assert_eq!((prune.older_than, prune.states), (Duration::from_secs(43_200), vec![State::Failed]));
+        let Ok(Command::ClearPort(clear)) = parse("anna-relay clear-port brain") else { panic!() };
+        assert_eq!(clear.side, Side::Brain);
+        let Ok(Command::Send(send)) = parse("anna-relay send x --wait --timeout 0.5") else { panic!() };
+        assert_eq!(send.timeout, Some(Duration::from_millis(500)));
+    }
+}

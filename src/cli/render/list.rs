@@ -1,0 +1,127 @@
+//! `list`, for people.
+
+use time::OffsetDateTime;
+
+use super::{Ink, Style, ago};
+use crate::handoff::listed::{Listed, Stage, State};
+use crate::handoff::{HandOff, Origin};
+use crate::text::one_line;
+
+/// Less room than this says nothing about a hand-off: on a narrower terminal its lines wrap.
+const MIN_TEXT: usize = 20;
+/// Columns between two columns.
+const GAP: usize = 2;
+
+/// One line a hand-off, no longer than `width` columns where that leaves room for some of the text.
+#[must_use]
+pub fn list(listed: &[Listed], now: OffsetDateTime, width: usize, style: &Style) -> String {
+    if listed.is_empty() {
+        return "no hand-offs to show\n".to_owned();
+    }
+    let head = ["ID", "FROM", "STATE", "STAGE", "AGE"].map(str::to_owned);
+    let rows: Vec<[String; 5]> = listed.iter().map(|listed| row(listed, now)).collect();
+    let mut widths = head.clone().map(|cell| cell.len());
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.len());
+        }
+    }
+    let room = width.saturating_sub(widths.iter().sum::<usize>() + GAP * widths.len()).max(MIN_TEXT);
+    let mut out = style.paint(Ink::Head, &format!("{}TEXT", align(&head, &widths))) + "\n";
+    for (listed, row) in listed.iter().zip(&rows) {
+        let line = align(row, &widths);
+        let text = one_line(&about(listed), room);
+        let line = match ink(listed) {
+            Some(ink) => style.paint(ink, line.trim_end()) + &" ".repeat(line.len() - line.trim_end().len()),
+            None => line,
+        };
+        out += &format!("{}\n", format!("{line}{text}").trim_end());
+    }
+    out
+}
+
+fn row(listed: &Listed, now: OffsetDateTime) -> [String; 5] {
+    let handoff = &listed.handoff;
+    let from = match handoff.from {
+        Origin::Bot => "bot",
+        Origin::Script => "script",
+    };
+    [
+        handoff.id.short(),
+        from.to_owned(),
+        listed.state.name().to_owned(),
+        listed.stage().name().to_owned(),
+        ago(handoff.created, now),
+    ]
+}
+
+fn align(cells: &[String; 5], widths: &[usize; 5]) -> String {
+    cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}{:GAP$}", "")).collect()
+}
+
+/// What it is about: why it needs a look, its text, and, where there is none, its files.
+fn about(listed: &Listed) -> String {
+    let handoff = &listed.handoff;
+    let text = match handoff.text.trim() {
+        "" => handoff.files.iter().map(|file| format!("[file {}]", file.name)).collect::<Vec<_>>().join(" "),
+        text => text.to_owned(),
+    };
+    match (&handoff.failed, late(handoff)) {
+        (Some(failed), _) => format!("({}) {text}", failed.reason.word()),
+        (None, true) => format!("⚠ {text}"),
+        (None, false) => text,
+    }
+}
+
+/// Whether it has been without a result for too long.
+fn late(handoff: &HandOff) -> bool {
+    handoff.alarmed.is_some() && handoff.results.is_empty() && handoff.failed.is_none()
+}
+
+fn ink(listed: &Listed) -> Option<Ink> {
+    match listed.stage() {
+        _ if late(&listed.handoff) => Some(Ink::Look),
+        Stage::Failed => Some(Ink::Bad),
+        _ if listed.state == State::Done => Some(Ink::Faint),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{NOW, answered, failed, fresh};
+    use super::*;
+
+    #[test]
+    fn an_empty_list_says_so() {
+        assert_eq!(list(&[], NOW, 80, &Style::PLAIN), "no hand-offs to show\n");
+    }
+
+    #[test]
+    fn columns_are_aligned_and_the_text_cut() {
+        let mut late = fresh();
+        late.handoff.alarmed = Some(NOW);
+        late.handoff.text = "日本語のとても長いテキストなのでここで切られるはずです".to_owned();
+        let mut file = fresh();
+        file.handoff.text = String::new();
+        assert_eq!(
+            list(&[fresh(), late, answered(), failed(), file], NOW, 80, &Style::PLAIN),
+            "\
+ID        FROM    STATE   STAGE              AGE        TEXT
+567890ab  bot     new     queued             3 min ago  look at the backup␛ ⏎ a…
+567890ab  bot     new     queued             3 min ago  ⚠ 日本語のとても長いテ…
+567890ab  bot     done    handed to the bot  3 min ago  look at the backup␛ ⏎ a…
+567890ab  script  failed  failed             3 min ago  (attempts) look at the…
+567890ab  bot     new     queued             3 min ago  [file a.pdf]
+"
+        );
+        let narrow = list(&[fresh()], NOW, 10, &Style::PLAIN);
+        assert!(narrow.ends_with("3 min ago  look at the backup␛…\n"), "{narrow}");
+    }
+
+    #[test]
+    fn colours_do_not_move_the_columns() {
+        let colored = list(&[failed()], NOW, 80, &Style::COLORED);
+        assert!(colored.ends_with("3 min ago\x1b[0m  (attempts) look at the backup␛ ⏎ a…\n"), "{colored:?}");
+    }
+}
