@@ -1,0 +1,158 @@
+//! How actors reach each other: a slot for each, which the Supervisor fills anew whenever it starts one again. What is
+//! sent into an empty slot is dropped; whoever cares sends it again when told (`Resend`).
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Instant;
+
+use actix::prelude::*;
+use time::OffsetDateTime;
+
+use crate::config::{Config, Side};
+use crate::message::{Judge, Ping, Reload, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor};
+use crate::queue::Now;
+use crate::stream::Stream;
+
+use super::board::Board;
+use super::intake::Intake;
+
+#[cfg(debug_assertions)]
+use crate::message::Fault;
+
+/// The way to one actor.
+pub struct Slot<M: Message + Send>(RefCell<Option<Recipient<M>>>)
+where
+    M::Result: Send;
+
+impl<M: Message + Send> Default for Slot<M>
+where
+    M::Result: Send,
+{
+    fn default() -> Self {
+        Slot(RefCell::new(None))
+    }
+}
+
+impl<M: Message + Send + 'static> Slot<M>
+where
+    M::Result: Send,
+{
+    /// Sends, if there is anybody.
+    pub fn send(&self, message: M) {
+        if let Some(recipient) = &*self.0.borrow() {
+            recipient.do_send(message);
+        }
+    }
+
+    /// Puts an actor into the slot.
+    pub fn fill(&self, recipient: Recipient<M>) {
+        self.0.replace(Some(recipient));
+    }
+
+    /// The actor is gone.
+    pub fn clear(&self) {
+        self.0.replace(None);
+    }
+}
+
+/// What all actors share. It outlives each of them.
+pub struct Wires {
+    /// The way to the Queue.
+    pub queue: Slot<ToQueue>,
+    /// The way to the Guard.
+    pub guard: Slot<ToGuard>,
+    /// The way to the OrphanReaper.
+    pub reaper: RefCell<Option<Recipient<Judge>>>,
+    /// The way to Control.
+    pub control: Slot<ToControl>,
+    /// The way to the Supervisor.
+    pub supervisor: Slot<ToSupervisor>,
+    sides: [Slot<ToSide>; 2],
+    intakes: [RefCell<Intake>; 2],
+    /// What `status` shows.
+    pub board: RefCell<Board>,
+    /// The breaker: a Guard that is started again stays tripped.
+    pub breaker: RefCell<crate::guard::Breaker>,
+    /// Anna's record of events.
+    pub stream: Stream,
+    config: RefCell<Arc<Config>>,
+    next_token: Cell<u64>,
+    started: Instant,
+    /// By name: the way to have an actor fail.
+    #[cfg(debug_assertions)]
+    pub faults: RefCell<std::collections::HashMap<&'static str, Recipient<Fault>>>,
+}
+
+impl Wires {
+    /// Empty slots.
+    #[must_use]
+    pub fn new(config: Arc<Config>, stream: Stream) -> Self {
+        let breaker = crate::guard::Breaker::new(config.relay.breaker_count, config.relay.breaker_window);
+        Wires {
+            queue: Slot::default(),
+            guard: Slot::default(),
+            reaper: RefCell::default(),
+            control: Slot::default(),
+            supervisor: Slot::default(),
+            sides: Default::default(),
+            intakes: Default::default(),
+            board: RefCell::default(),
+            breaker: RefCell::new(breaker),
+            stream,
+            config: RefCell::new(config),
+            next_token: Cell::new(0),
+            started: Instant::now(),
+            #[cfg(debug_assertions)]
+            faults: RefCell::default(),
+        }
+    }
+
+    /// The way to a side.
+    pub fn side(&self, side: Side) -> &Slot<ToSide> {
+        &self.sides[side as usize]
+    }
+
+    /// What a side has taken and nobody has dealt with yet.
+    pub fn intake(&self, side: Side) -> &RefCell<Intake> {
+        &self.intakes[side as usize]
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.borrow())
+    }
+
+    /// Another configuration comes into force.
+    pub fn set_config(&self, config: Arc<Config>) {
+        self.config.replace(config);
+    }
+
+    /// The time.
+    pub fn now(&self) -> Now {
+        Now { mono: self.started.elapsed(), wall: OffsetDateTime::now_utc() }
+    }
+
+    /// A range of push tokens for a Queue that starts, apart from those of its predecessors.
+    pub fn token_range(&self) -> u64 {
+        self.next_token.replace(self.next_token.get() + (1 << 40))
+    }
+
+    /// Who holds the side's port; [`Verdict::Unknown`](crate::port::Verdict) if nobody can say in time.
+    pub async fn judge(self: Rc<Self>, side: Side) -> crate::port::Verdict {
+        let unknown = |why: &str| crate::port::Verdict::Unknown { why: why.to_owned() };
+        let Some(reaper) = self.reaper.borrow().clone() else { return unknown("the judge is being started again") };
+        match tokio::time::timeout(super::orphan_reaper::JUDGE_WITHIN, reaper.send(Judge(side))).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(_)) => unknown("the judge is being started again"),
+            Err(_) => unknown("no verdict in time"),
+        }
+    }
+
+    /// Tells a running actor's fellows that it is there.
+    pub fn answer_ping(&self, name: &'static str) {
+        self.supervisor.send(ToSupervisor::Pong(name));
+    }
+}
+
+/// What every actor can be asked by the Supervisor.
+pub type Checks = (Recipient<Ping>, Recipient<Reload>);
