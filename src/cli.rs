@@ -19,6 +19,9 @@ use crate::handoff::listed::State;
 /// The name of the program.
 pub const PROGRAM: &str = "anna-relay";
 
+/// A century in seconds: no length of time is longer, so that adding it to a time or taking it away is safe.
+const MAX_S: u64 = 100 * 366 * 86_400;
+
 /// Makes two Claude Code sessions one assistant: brings work from the bot to the brain, and the results back.
 #[derive(Clone, Debug, Parser)]
 #[command(name = PROGRAM, version, propagate_version = true, arg_required_else_help = true)]
@@ -90,8 +93,8 @@ pub struct Status {
     /// Exit with 1 when something needs a look: a side is away, the breaker tripped, an alarm is open
     #[arg(long)]
     pub check: bool,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -110,19 +113,19 @@ pub struct List {
     /// The done ones too
     #[arg(long)]
     pub all: bool,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
 /// `show`
 #[derive(Clone, Debug, Args)]
 pub struct Show {
+    /// Which one.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub which: Id,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -155,8 +158,8 @@ pub struct Send {
     /// Wait this many seconds at most
     #[arg(long, value_name = "S", requires = "wait", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -183,8 +186,8 @@ pub struct Prune {
     /// Only say what would be deleted
     #[arg(long)]
     pub dry_run: bool,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -199,8 +202,8 @@ pub struct ClearPort {
     /// Only say who holds it
     #[arg(long)]
     pub dry_run: bool,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -218,8 +221,8 @@ pub struct Stream {
 /// `check`
 #[derive(Clone, Debug, Args)]
 pub struct Check {
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -263,26 +266,23 @@ fn side() -> impl TypedValueParser<Value = Side> {
 
 /// Seconds, with or without a fraction.
 fn seconds(text: &str) -> Result<Duration, String> {
-    text.parse()
-        .ok()
-        .and_then(|number| Duration::try_from_secs_f64(number).ok())
-        .ok_or_else(|| "give it a number of seconds".to_owned())
+    let number: Option<f64> = text.parse().ok().filter(|number| (0.0..=MAX_S as f64).contains(number));
+    number.map(Duration::from_secs_f64).ok_or_else(|| "give it a number of seconds".to_owned())
 }
 
 /// How long ago: a whole number and its unit.
 fn age(text: &str) -> Result<Duration, String> {
     let parse = || {
         let (at, unit) = text.char_indices().next_back()?;
-        let seconds = match unit {
+        let seconds: u64 = match unit {
             's' => 1,
             'm' => 60,
             'h' => 3_600,
             'd' => 86_400,
             _ => return None,
         };
-        let digits = text[..at].bytes().all(|byte| byte.is_ascii_digit());
-        let number: u64 = text[..at].parse().ok().filter(|_| digits)?;
-        number.checked_mul(seconds).map(Duration::from_secs)
+        let number: u64 = text[..at].parse().ok().filter(|_| text.starts_with(|c: char| c.is_ascii_digit()))?;
+        number.checked_mul(seconds).filter(|seconds| *seconds <= MAX_S).map(Duration::from_secs)
     };
     parse().ok_or_else(|| "give it a whole number and a unit: 30d, 12h, 45m or 90s".to_owned())
 }
@@ -350,6 +350,8 @@ mod tests {
             "anna-relay send x --timeout 5",
             "anna-relay send x --wait --timeout nan",
             "anna-relay send x --wait --timeout -1",
+            "anna-relay send x --wait --timeout 1e18",
+            "anna-relay prune --older-than 40000d",
             "anna-relay stream -n x",
         ] {
             assert_eq!(parse(line).expect_err(line).exit_code(), 2, "{line}");
