@@ -14,7 +14,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::config::Side;
-use crate::handoff::listed::State;
+use crate::handoff::life::State;
 
 /// The name of the program.
 pub const PROGRAM: &str = "anna-relay";

@@ -99,7 +99,8 @@ fn push_visible(out: &mut String, c: char) {
 }
 
 /// Whether a terminal would obey the character or show nothing for it.
-fn is_hidden(c: char) -> bool {
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

@@ -1,1 +1,401 @@
-//! What may happen to a hand-off.
+//! What may happen to a hand-off, as plain functions on it.
+//!
+//! The folder a hand-off lies in follows from its content ([`HandOff::state`]): whatever a crash leaves, recovery
+//! puts each file where its content says.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+use super::{
+    Attachment, Failure, HandOff, Id, Origin, Outcome, OutcomeKind, Push, PushOutcome, Reason, Retry, SessionKey,
+    Source, VERSION,
+};
+
+/// Where a hand-off stands; the folder of the spool it lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Accepted, not pushed (or, after a `retry`, not pushed again).
+    New,
+    /// Pushed, no result yet.
+    Brain,
+    /// There is something in it that the bot (or, after a `cancel`, the brain) was not told yet.
+    Out,
+    /// Answered, and all told.
+    Done,
+    /// Given up, cancelled or refused.
+    Failed,
+}
+
+impl State {
+    /// All of them, in the order a hand-off goes through them.
+    pub const ALL: [State; 5] = [State::New, State::Brain, State::Out, State::Done, State::Failed];
+
+    /// The folder's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            State::New => "new",
+            State::Brain => "brain",
+            State::Out => "out",
+            State::Done => "done",
+            State::Failed => "failed",
+        }
+    }
+
+    /// Whether the bridge still has something to do with hand-offs in this state.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        matches!(self, State::New | State::Brain | State::Out)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for State {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        State::ALL.into_iter().find(|state| state.name() == name).ok_or_else(|| format!("no such state: {name}"))
+    }
+}
+
+/// What a reply or an edit of the brain did to a hand-off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It was added as this.
+    As(OutcomeKind),
+    /// The same had been recorded before.
+    Before,
+}
+
+impl HandOff {
+    /// A hand-off as it is when it is accepted.
+    #[must_use]
+    pub fn new(id: Id, from: Origin, text: String, now: OffsetDateTime) -> Self {
+        HandOff {
+            v: VERSION,
+            rev: 0,
+            id,
+            from,
+            text,
+            created: now,
+            source: None,
+            files: Vec::new(),
+            pushes: Vec::new(),
+            results: Vec::new(),
+            alarmed: None,
+            failed: None,
+            retried: None,
+            unknown: Default::default(),
+        }
+    }
+
+    /// The message that made it.
+    #[must_use]
+    pub fn made_by(mut self, message: &str) -> Self {
+        self.source = Some(Source { message: message.to_owned(), unknown: Default::default() });
+        self
+    }
+
+    /// The folder its content says it belongs in.
+    #[must_use]
+    pub fn state(&self) -> State {
+        let untold = self.results.iter().any(|r| r.told.is_none());
+        match &self.failed {
+            _ if untold || self.owes_failure() || self.owes_take_back() => State::Out,
+            Some(_) if self.results.is_empty() || self.is_cancelled() => State::Failed,
+            _ if !self.results.is_empty() => State::Done,
+            _ if self.is_fresh() => State::New,
+            _ => State::Brain,
+        }
+    }
+
+    /// Whether the bot has yet to be told that it was given up. What the breaker refused is told of once for all,
+    /// not one by one; an answer makes the word needless.
+    #[must_use]
+    pub fn owes_failure(&self) -> bool {
+        self.failed.as_ref().is_some_and(|failed| {
+            failed.told.is_none()
+                && failed.reason != Reason::Breaker
+                && (self.results.is_empty() || failed.reason == Reason::Cancelled)
+        })
+    }
+
+    /// Whether the brain has yet to be told to stop work on it.
+    #[must_use]
+    pub fn owes_take_back(&self) -> bool {
+        self.failed.as_ref().is_some_and(|failed| failed.take_back)
+    }
+
+    /// Whether it was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.failed.as_ref().is_some_and(|failed| failed.reason == Reason::Cancelled)
+    }
+
+    /// Whether it was not pushed since it was accepted or last retried.
+    #[must_use]
+    pub fn is_fresh(&self) -> bool {
+        self.pushes.len() == self.retried.as_ref().map_or(0, |retry| retry.pushes)
+    }
+
+    /// Whether it has to be pushed to the brain: it never was, its last push failed or was cut short, or the
+    /// session it went to (known only where sessions are told apart) is not the present one.
+    #[must_use]
+    pub fn wants_push(&self, present: Option<SessionKey>) -> bool {
+        if self.failed.is_some() || !self.results.is_empty() {
+            return false;
+        }
+        self.is_fresh()
+            || self.pushes.last().is_none_or(|push| match push.outcome {
+                PushOutcome::Unknown | PushOutcome::Refused => true,
+                PushOutcome::Sent | PushOutcome::Seen => {
+                    matches!((push.session, present), (Some(then), Some(now)) if then != now)
+                }
+            })
+    }
+
+    /// How many pushes count towards `relay.max_attempts`: those since the last retry that failed for a reason
+    /// other than the relay's own stop.
+    #[must_use]
+    pub fn failed_attempts(&self) -> usize {
+        let from = self.retried.as_ref().map_or(0, |retry| retry.pushes);
+        self.pushes.iter().skip(from).filter(|push| push.failed()).count()
+    }
+
+    /// When the present wait for a result began.
+    #[must_use]
+    pub fn waiting_since(&self) -> OffsetDateTime {
+        self.retried.as_ref().map_or(self.created, |retry| retry.at)
+    }
+
+    /// Whether it still waits for its first result.
+    #[must_use]
+    pub fn waits_for_result(&self) -> bool {
+        self.results.is_empty() && self.failed.is_none()
+    }
+
+    /// Gives it up.
+    pub fn give_up(&mut self, reason: Reason, detail: Option<String>, now: OffsetDateTime) {
+        let take_back = reason == Reason::Cancelled && self.may_be_in_a_session();
+        self.failed = Some(Failure {
+            at: now,
+            reason,
+            detail,
+            pushes: Vec::new(),
+            told: None,
+            take_back,
+            unknown: Default::default(),
+        });
+    }
+
+    /// Whether some push of it may have reached a session.
+    fn may_be_in_a_session(&self) -> bool {
+        self.pushes.iter().any(|push| push.outcome != PushOutcome::Refused)
+    }
+
+    /// Gives it fresh attempts; a failure is forgotten.
+    pub fn retry(&mut self, now: OffsetDateTime) {
+        self.failed = None;
+        self.alarmed = None;
+        self.retried = Some(Retry { at: now, pushes: self.pushes.len() });
+    }
+
+    /// The brain has been told to stop work on it, or need not be.
+    pub fn taken_back(&mut self) {
+        if let Some(failed) = &mut self.failed {
+            failed.take_back = false;
+        }
+    }
+
+    /// The brain has answered: so it had the last push, whatever was known of it.
+    pub fn answered(&mut self) {
+        if let Some(push) = self.pushes.last_mut().filter(|push| push.outcome == PushOutcome::Unknown) {
+            push.outcome = PushOutcome::Sent;
+            push.why = None;
+        }
+    }
+
+    /// Whether a reply of the brain had been recorded before: the same message, or the same text (of replies with
+    /// files only the message says).
+    #[must_use]
+    pub fn has_reply(&self, message: &str, text: &str, with_file: bool) -> bool {
+        self.results.iter().any(|r| r.message == message || (!with_file && r.files.is_empty() && r.text == text))
+    }
+
+    /// Records a reply of the brain.
+    pub fn record_reply(
+        &mut self,
+        message: &str,
+        text: String,
+        files: Vec<Attachment>,
+        now: OffsetDateTime,
+    ) -> Recorded {
+        if self.has_reply(message, &text, !files.is_empty()) {
+            return Recorded::Before;
+        }
+        let kind = if self.results.is_empty() { OutcomeKind::Result } else { OutcomeKind::FollowUp };
+        self.results.push(Outcome { files, ..Outcome::new(kind, message, text, now) });
+        Recorded::As(kind)
+    }
+
+    /// Records an edit of one of the brain's replies.
+    pub fn record_edit(&mut self, message: &str, text: String, now: OffsetDateTime) -> Recorded {
+        if self.results.iter().any(|r| r.message == message && r.text == text) {
+            return Recorded::Before;
+        }
+        self.results.push(Outcome::new(OutcomeKind::Correction, message, text, now));
+        Recorded::As(OutcomeKind::Correction)
+    }
+}
+
+impl Outcome {
+    fn new(kind: OutcomeKind, message: &str, text: String, at: OffsetDateTime) -> Self {
+        Outcome {
+            kind,
+            text,
+            at,
+            message: message.to_owned(),
+            files: Vec::new(),
+            pushes: Vec::new(),
+            told: None,
+            unknown: Default::default(),
+        }
+    }
+}
+
+impl Push {
+    /// A push that is about to be made. Until its outcome is known it is `unknown`, with no reason: so a crash in
+    /// the middle leaves the truth.
+    #[must_use]
+    pub fn begin(attempt: usize, session: Option<SessionKey>, at: OffsetDateTime) -> Self {
+        Push { at, attempt, session, outcome: PushOutcome::Unknown, why: None, unknown: Default::default() }
+    }
+
+    /// Whether it did not succeed, for a reason other than the relay's own stop.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.outcome == PushOutcome::Refused || (self.outcome == PushOutcome::Unknown && self.why.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use time::macros::datetime;
+
+    use super::*;
+
+    const NOW: OffsetDateTime = datetime!(2026-11-30 10:00 UTC);
+
+    fn hand_off() -> HandOff {
+        HandOff::new(Id::now(), Origin::Bot, "water the plants".into(), NOW)
+    }
+
+    fn push(h: &mut HandOff, outcome: PushOutcome, why: Option<&str>) {
+        let mut push = Push::begin(h.pushes.len() + 1, None, NOW);
+        push.outcome = outcome;
+        push.why = why.map(str::to_owned);
+        h.pushes.push(push);
+    }
+
+    #[test]
+    fn its_content_says_where_it_belongs() {
+        let mut h = hand_off();
+        assert_eq!(h.state(), State::New);
+        push(&mut h, PushOutcome::Unknown, None);
+        assert_eq!(h.state(), State::Brain);
+        assert_eq!(h.record_reply("m1-1", "done".into(), vec![], NOW), Recorded::As(OutcomeKind::Result));
+        assert_eq!(h.state(), State::Out);
+        h.results[0].told = Some(NOW);
+        assert_eq!(h.state(), State::Done);
+        assert_eq!(h.record_reply("m1-2", "and more".into(), vec![], NOW), Recorded::As(OutcomeKind::FollowUp));
+        assert_eq!(h.state(), State::Out);
+    }
+
+    #[test]
+    fn given_up_stays_out_until_told_and_a_late_answer_is_still_its_result() {
+        let mut h = hand_off();
+        push(&mut h, PushOutcome::Unknown, Some("timed out"));
+        h.give_up(Reason::Attempts, None, NOW);
+        assert_eq!(h.state(), State::Out);
+        assert!(!h.wants_push(None));
+        h.failed.as_mut().unwrap().told = Some(NOW);
+        assert_eq!(h.state(), State::Failed);
+        h.record_reply("m1-1", "done after all".into(), vec![], NOW);
+        assert_eq!(h.state(), State::Out);
+        h.results[0].told = Some(NOW);
+        assert_eq!(h.state(), State::Done);
+    }
+
+    #[test]
+    fn cancelled_stays_out_until_the_brain_was_told_too() {
+        let mut h = hand_off();
+        push(&mut h, PushOutcome::Sent, None);
+        h.give_up(Reason::Cancelled, None, NOW);
+        h.failed.as_mut().unwrap().told = Some(NOW);
+        assert_eq!(h.state(), State::Out);
+        h.failed.as_mut().unwrap().take_back = false;
+        assert_eq!(h.state(), State::Failed);
+
+        let mut never_pushed = hand_off();
+        never_pushed.give_up(Reason::Cancelled, None, NOW);
+        assert!(!never_pushed.failed.unwrap().take_back);
+    }
+
+    #[test]
+    fn a_retry_makes_it_new_with_fresh_attempts() {
+        let mut h = hand_off();
+        push(&mut h, PushOutcome::Refused, Some("500"));
+        push(&mut h, PushOutcome::Unknown, Some("dropped"));
+        push(&mut h, PushOutcome::Unknown, None);
+        assert_eq!(h.failed_attempts(), 2, "one cut short by the relay itself does not count");
+        h.give_up(Reason::Attempts, None, NOW);
+        h.retry(NOW);
+        assert_eq!((h.state(), h.failed_attempts(), h.wants_push(None)), (State::New, 0, true));
+        push(&mut h, PushOutcome::Sent, None);
+        assert_eq!((h.state(), h.wants_push(None)), (State::Brain, false));
+    }
+
+    #[test]
+    fn an_unanswered_one_goes_to_the_next_session_only_where_sessions_are_told_apart() {
+        let (old, new) = (SessionKey { pid: 1, started: 1 }, SessionKey { pid: 1, started: 2 });
+        let mut h = hand_off();
+        push(&mut h, PushOutcome::Sent, None);
+        assert!(!h.wants_push(Some(new)));
+        h.pushes[0].session = Some(old);
+        assert!(h.wants_push(Some(new)) && !h.wants_push(Some(old)) && !h.wants_push(None));
+    }
+
+    #[test]
+    fn the_same_answer_twice_is_recorded_once() {
+        let mut h = hand_off();
+        h.record_reply("m1-1", "done".into(), vec![], NOW);
+        assert_eq!(h.record_reply("m1-1", "other".into(), vec![], NOW), Recorded::Before);
+        assert_eq!(h.record_reply("m1-2", "done".into(), vec![], NOW), Recorded::Before);
+        assert_eq!(h.record_edit("m1-1", "done".into(), NOW), Recorded::Before);
+        assert_eq!(h.record_edit("m1-1", "done!".into(), NOW), Recorded::As(OutcomeKind::Correction));
+        assert_eq!(h.record_edit("m1-1", "done!".into(), NOW), Recorded::Before);
+    }
+
+    #[test]
+    fn unknown_fields_and_reasons_survive_a_rewrite() {
+        let text = r#"{"v":1,"id":"01939f3c-aaaa-7bbb-8ccc-1234567890ab","from":"script","text":"x",
+            "created":"2026-11-30T10:00:00Z","source":{"message":"m1-1","odd":1},"later":{"a":[1]},
+            "failed":{"at":"2026-11-30T10:00:00Z","reason":"moon","told":null}}"#;
+        let h: HandOff = serde_json::from_str(text).unwrap();
+        assert_eq!(h.failed.as_ref().unwrap().reason, Reason::Other("moon".into()));
+        let again = serde_json::to_value(&h).unwrap();
+        assert_eq!(again["later"]["a"][0], 1);
+        assert_eq!(again["source"]["odd"], 1);
+        assert_eq!(again["failed"]["reason"], "moon");
+        assert_eq!(again["alarmed"], serde_json::Value::Null);
+    }
+}

@@ -1,60 +1,13 @@
 //! A hand-off as `list` and `show` present it: with the folder it lies in, its stage and its age.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
+use super::life::State;
 use super::{HandOff, PushOutcome};
-
-/// The folder of the spool that a hand-off lies in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Accepted, not pushed.
-    New,
-    /// Pushed, no result yet.
-    Brain,
-    /// Something in it the bot was not told yet.
-    Out,
-    /// All told.
-    Done,
-    /// Given up, cancelled or refused.
-    Failed,
-}
-
-impl State {
-    /// All of them, in the order of a hand-off's way.
-    pub const ALL: [State; 5] = [State::New, State::Brain, State::Out, State::Done, State::Failed];
-
-    /// The folder's name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            State::New => "new",
-            State::Brain => "brain",
-            State::Out => "out",
-            State::Done => "done",
-            State::Failed => "failed",
-        }
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for State {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        State::ALL.into_iter().find(|state| state.name() == name).ok_or_else(|| format!("no such state: {name}"))
-    }
-}
 
 /// How far a hand-off has come, in words for a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +39,7 @@ impl Stage {
         if handoff.results.is_empty() {
             match handoff.pushes.last() {
                 _ if handoff.failed.is_some() => Stage::Failed,
+                _ if handoff.is_fresh() => Stage::Queued,
                 Some(push) if push.outcome == PushOutcome::Seen => Stage::Seen,
                 Some(_) => Stage::Pushed,
                 None => Stage::Queued,

@@ -1,0 +1,190 @@
+//! What comes in: hand-offs from the bot and from scripts, and what the brain says.
+
+use serde_json::json;
+
+use crate::error::Error;
+use crate::handoff::life::Recorded;
+use crate::handoff::{HandOff, Id, Origin, Reason, words};
+
+use super::event::{Arrival, Effect, Incoming, Now, Receipt, Reply};
+use super::{Entry, Fallout, Queue};
+
+/// A pause older than this is recalled to the bot at its next hand-off (`spec.md`, "Nights").
+const LONG_PAUSE: time::Duration = time::Duration::hours(12);
+
+impl Queue {
+    /// Accepts a hand-off. It is on disk before anything else comes of it.
+    pub(super) fn accept(&mut self, arrival: Arrival, now: Now) {
+        if self.holds(arrival.id) {
+            return self.done(None, arrival.receipt);
+        }
+        let Arrival { id, from, receipt, .. } = arrival;
+        let (text, doing) = (arrival.text.clone(), "accepting the hand-off".to_owned());
+        self.enter(arrival, now);
+        self.note(Some(id), format!("hand-off from {}: {text}", who(from)));
+        match from {
+            Origin::Script => {
+                self.steps
+                    .push(super::Step { owner: Some(id), effect: Effect::Answer(receipt, Ok(json!({ "id": id }))) });
+                self.fallouts.push((id, Fallout::Answer { receipt, doing }));
+            }
+            Origin::Bot => {
+                self.done(Some(id), receipt);
+                self.fallouts.push((id, Fallout::RefuseBot { receipt, text }));
+                self.recall_long_pause(now);
+            }
+        }
+    }
+
+    /// Keeps a hand-off that the breaker refused, or only says that it was.
+    pub(super) fn refuse(&mut self, arrival: Arrival, keep: bool, now: Now) {
+        let Arrival { id, receipt, .. } = arrival;
+        if self.holds(id) {
+            return self.done(None, receipt);
+        }
+        let said = format!("hand-off refused by the breaker: {}", arrival.text);
+        if !keep {
+            self.warn(None, said);
+            return self.done(None, receipt);
+        }
+        self.enter(arrival, now);
+        self.change(id, false, |h| h.give_up(Reason::Breaker, None, now.wall));
+        self.warn(Some(id), said);
+        self.done(Some(id), receipt);
+        self.fallouts.push((id, Fallout::RefuseBot { receipt, text: String::new() }));
+    }
+
+    /// Puts a new hand-off into memory, to be written.
+    fn enter(&mut self, arrival: Arrival, now: Now) {
+        let mut h = HandOff::new(arrival.id, arrival.from, arrival.text, now.wall);
+        if let Some(message) = &arrival.message {
+            h = h.made_by(message);
+        }
+        h.files = kept(arrival.files);
+        self.book.insert(Entry::new(h, None, std::time::Duration::ZERO), now);
+        self.change(arrival.id, false, |_| {});
+    }
+
+    /// What is done instead of accepting, if the disk does not take it.
+    pub(super) fn fall_out(&mut self, fallout: Fallout, why: &str, now: Now) {
+        match fallout {
+            Fallout::Answer { receipt, doing } => {
+                let error =
+                    Error::failed(format!("{doing}: {why}")).hint("nothing was changed; make room and do it again");
+                self.steps.push(super::Step { owner: None, effect: Effect::Answer(receipt, Err(error)) });
+            }
+            Fallout::RefuseBot { receipt, text } => {
+                self.warn(None, format!("hand-off refused, for it cannot be kept ({why}): {text}"));
+                let asked = words::asked(&text);
+                self.notify(
+                    format!("a hand-off was refused, for it cannot be kept: {why}; say it again later\n{asked}"),
+                    false,
+                    now,
+                );
+                self.done(None, receipt);
+            }
+        }
+    }
+
+    /// Records what the brain said, or puts it into the stream where it belongs to nothing.
+    pub(super) fn reply(&mut self, reply: Reply, now: Now) {
+        let receipt = reply.receipt;
+        let Some(id) = reply.found.filter(|id| self.holds(*id)) else {
+            self.unclaimed(&reply, "names no known hand-off");
+            return self.done(None, receipt);
+        };
+        if self.book.get(id).is_some_and(|entry| entry.h.is_cancelled()) {
+            self.unclaimed(&reply, &format!("is for the cancelled hand-off {}", id.short()));
+            return self.done(None, receipt);
+        }
+        let Reply { message, text, files, edit, .. } = reply;
+        let files = kept(files);
+        let said = text.clone();
+        let repeated = self.book.get(id).is_some_and(|entry| match edit {
+            true => entry.h.results.iter().any(|r| r.message == message && r.text == text),
+            false => entry.h.has_reply(&message, &text, !files.is_empty()),
+        });
+        if repeated {
+            return self.done(None, receipt);
+        }
+        let mut recorded = Recorded::Before;
+        self.change(id, true, |h| {
+            h.answered();
+            recorded = match edit {
+                true => h.record_edit(&message, text, now.wall),
+                false => h.record_reply(&message, text, files, now.wall),
+            };
+        });
+        if let Recorded::As(kind) = recorded {
+            self.note(Some(id), format!("{} from the brain: {said}", kind.word()));
+        }
+        self.done(Some(id), receipt);
+    }
+
+    fn unclaimed(&mut self, reply: &Reply, why: &str) {
+        let what = if reply.edit { "edit" } else { "reply" };
+        match (&reply.reply_to, reply.edit) {
+            (None, false) => self.note(None, format!("the brain said, to nobody: {}", reply.text)),
+            (Some(to), false) => {
+                self.warn(None, format!("a reply of the brain {why} (reply_to {to:?}): {}", reply.text))
+            }
+            (_, true) => self.note(None, format!("an {what} of the brain {why}: {}", reply.text)),
+        }
+    }
+
+    fn recall_long_pause(&mut self, now: Now) {
+        let Some(paused) = self.paused.as_ref().filter(|paused| now.wall - paused.since > LONG_PAUSE) else { return };
+        let again = time::Duration::try_from(self.recalled.map_or(std::time::Duration::MAX, |at| now.mono - at));
+        if again.is_ok_and(|since| since < LONG_PAUSE) {
+            return;
+        }
+        self.recalled = Some(now.mono);
+        let hours = (now.wall - paused.since).whole_hours();
+        let text = format!(
+            "the brain has been paused for {hours} hours, so this waits too; `anna-relay resume` lets all go on",
+        );
+        self.notify(text, false, now);
+    }
+
+    /// Answers those who wait for this hand-off, if there is something to say.
+    pub(super) fn answer_waiters(&mut self, id: Id) {
+        if !self.waiters.iter().any(|(waited, _)| *waited == id) {
+            return;
+        }
+        let Some(entry) = self.book.get(id).filter(|entry| !entry.h.waits_for_result()) else { return };
+        let document = serde_json::to_value(&entry.h).unwrap_or_default();
+        for (_, receipt) in self.waiters.extract_if(.., |(waited, _)| *waited == id) {
+            self.steps.push(super::Step { owner: None, effect: Effect::Answer(receipt, Ok(document.clone())) });
+        }
+    }
+
+    pub(super) fn wait(&mut self, id: Id, receipt: Receipt) {
+        if !self.holds(id) {
+            let error = Error::failed(format!("waiting for hand-off {id}: there is none of that id"));
+            return self.steps.push(super::Step { owner: None, effect: Effect::Answer(receipt, Err(error)) });
+        }
+        self.waiters.push((id, receipt));
+        self.answer_waiters(id);
+        self.book.forget_if_over(id);
+    }
+}
+
+fn who(from: Origin) -> &'static str {
+    match from {
+        Origin::Bot => "the bot",
+        Origin::Script => "a script",
+    }
+}
+
+/// What the spooler made of the files on their way in.
+fn kept(files: Vec<Incoming>) -> Vec<crate::handoff::Attachment> {
+    let lost = |name| crate::handoff::Attachment { name, path: None, bytes: 0, unknown: Default::default() };
+    files
+        .into_iter()
+        .map(|file| match file {
+            Incoming::Kept(attachment) => attachment,
+            Incoming::Lost { name } | Incoming::Fetched { name, .. } => lost(name),
+            Incoming::Copy(path) => lost(path.to_string_lossy().into_owned()),
+        })
+        .collect()
+}

@@ -1,0 +1,384 @@
+//! What is pushed next, and what follows from how a push ended.
+
+use std::time::Duration;
+
+use crate::config::Side;
+use crate::handoff::words::{self, Part};
+use crate::handoff::{HandOff, Id, Push, PushOutcome, Reason, SessionKey};
+
+use super::event::{Effect, Now, Pushed, Token, Upload};
+use super::{Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
+
+/// The wait after a first failed push; it doubles with each further one.
+const BACK_OFF: Duration = Duration::from_secs(1);
+/// The longest wait between pushes.
+const MAX_BACK_OFF: Duration = Duration::from_secs(60);
+
+/// How long to wait after the `n`th failure in a row.
+fn back_off(n: usize) -> Duration {
+    let doublings = u32::try_from(n.saturating_sub(1)).unwrap_or(u32::MAX).min(6);
+    (BACK_OFF * 2_u32.pow(doublings)).min(MAX_BACK_OFF)
+}
+
+impl Queue {
+    pub(super) fn side(&mut self, side: Side, online: bool, session: Option<SessionKey>) {
+        let peer = self.peer(side);
+        let before = (peer.online, peer.session);
+        (peer.online, peer.session) = (online, session.or(if online { None } else { peer.session }));
+        if before == (peer.online, peer.session) {
+            return;
+        }
+        if side == Side::Brain {
+            for id in self.book.ids().collect::<Vec<_>>() {
+                self.reindex(id);
+            }
+        }
+    }
+
+    pub(super) fn side_reset(&mut self, side: Side, now: Now) {
+        let peer = self.peer(side);
+        (peer.online, peer.posting) = (false, None);
+        let cut: Vec<Token> = self.flights.iter().filter(|(_, (s, _))| *s == side).map(|(token, _)| *token).collect();
+        for token in cut {
+            self.pushed(token, Pushed::NotTried, now);
+        }
+    }
+
+    fn peer(&mut self, side: Side) -> &mut Peer {
+        match side {
+            Side::Brain => &mut self.brain,
+            Side::Bot => &mut self.bot,
+        }
+    }
+
+    /// Begins what can be begun: one push at a time a side.
+    pub(super) fn schedule(&mut self, now: Now) {
+        if self.draining {
+            return;
+        }
+        if self.brain.online && self.brain.posting.is_none() {
+            self.push_to_brain(now);
+        }
+        if self.bot.online && self.bot.posting.is_none() && !self.push_notice(now) {
+            self.push_to_bot(now);
+        }
+    }
+
+    fn push_to_brain(&mut self, now: Now) {
+        if self.trouble.is_some() {
+            return;
+        }
+        let taken_back = self.book.take_backs.iter().map(|(_, id)| *id);
+        let ready = |id: &Id| self.book.get(*id).is_some_and(|entry| entry.brain.not_before <= now.mono);
+        if let Some(id) = taken_back.into_iter().find(ready) {
+            return self.push_take_back(id);
+        }
+        if self.paused.is_some() {
+            return;
+        }
+        // Strictly in order: while the first one waits to be tried again, the others wait behind it.
+        let Some((_, id)) = self.book.for_brain.first().copied().filter(|(_, id)| ready(id)) else { return };
+        let (session, inline) = (self.brain.session, self.settings.inline_bytes);
+        let mut push = 0;
+        self.change(id, false, |h| {
+            push = h.pushes.len();
+            h.pushes.push(Push::begin(push + 1, session, now.wall));
+        });
+        let Some(entry) = self.book.get(id) else { return };
+        let parts = words::hand_off(&entry.h, push + 1, inline);
+        let uploads = parts.into_iter().map(|part| Upload { id, part }).collect();
+        self.launch(Side::Brain, Cargo::HandOff { id, push }, uploads);
+    }
+
+    fn push_take_back(&mut self, id: Id) {
+        let Some(entry) = self.book.get(id) else { return };
+        let went_to = entry.h.pushes.last().and_then(|push| push.session);
+        if matches!((went_to, self.brain.session), (Some(then), Some(present)) if then != present) {
+            // The session that had it is gone, and the work with it.
+            return self.change(id, true, |h| h.taken_back());
+        }
+        let part = Part { text: words::take_back(id), file: None };
+        self.launch(Side::Brain, Cargo::TakeBack { id }, vec![Upload { id: Id::now(), part }]);
+    }
+
+    fn push_notice(&mut self, now: Now) -> bool {
+        let due = |notice: &&mut Notice| !notice.in_flight && notice.not_before <= now.mono;
+        let Some(notice) = self.notices.iter_mut().find(due) else { return false };
+        notice.in_flight = true;
+        let (key, text) = (notice.key, words::notice(&notice.text));
+        self.launch(Side::Bot, Cargo::Notice { key }, vec![bot_upload(Part { text, file: None })]);
+        true
+    }
+
+    fn push_to_bot(&mut self, now: Now) {
+        if self.trouble.is_some() {
+            return;
+        }
+        let mut owing = self.book.for_bot.iter().map(|(_, id)| *id);
+        let ready = |id: &Id| self.book.get(*id).is_some_and(|entry| entry.bot.not_before <= now.mono);
+        let Some(id) = owing.find(ready) else { return };
+        let (session, inline) = (self.bot.session, self.settings.inline_bytes);
+        let Some(h) = self.book.get(id).map(|entry| &entry.h) else { return };
+        let untold = h.results.iter().position(|r| r.told.is_none());
+        let mut push = 0;
+        let mut parts = Vec::new();
+        self.change(id, false, |h| {
+            let text = match untold {
+                Some(i) => match outcome_refused(h, i) {
+                    Some(notice) => vec![Part { text: words::notice(&notice), file: None }],
+                    None => words::outcome(h, &h.results[i], !h.results[i].pushes.is_empty(), inline),
+                },
+                None => vec![Part { text: words::notice(&failure_text(h)), file: None }],
+            };
+            parts = text;
+            let pushes = match (untold, &mut h.failed) {
+                (Some(i), _) => &mut h.results[i].pushes,
+                (None, Some(failed)) => &mut failed.pushes,
+                (None, None) => return,
+            };
+            push = pushes.len();
+            pushes.push(Push::begin(push + 1, session, now.wall));
+        });
+        let cargo = match untold {
+            Some(outcome) => Cargo::Outcome { id, outcome, push },
+            None => Cargo::Failure { id, push },
+        };
+        self.launch(Side::Bot, cargo, parts.into_iter().map(bot_upload).collect());
+    }
+
+    fn launch(&mut self, side: Side, cargo: Cargo, uploads: Vec<Upload>) {
+        let token = Token(self.next_token);
+        self.next_token += 1;
+        self.flights.insert(token, (side, cargo));
+        self.peer(side).posting = Some(token);
+        let owner = cargo.owner();
+        if let Some(id) = owner {
+            self.begun.push((token, id));
+            if let Some(entry) = self.book.get_mut(id) {
+                let errand = if side == Side::Brain { &mut entry.brain } else { &mut entry.bot };
+                errand.flight = Some(token);
+            }
+            self.reindex(id);
+        }
+        let owner = owner.filter(|id| self.touched.iter().any(|touch| touch.id == *id));
+        self.steps.push(Step { owner, effect: Effect::Push { side, token, uploads } });
+    }
+
+    /// Takes a flight out of the records, as if it had never begun or once it has ended.
+    pub(super) fn forget_flight(&mut self, token: Token) -> Option<(Side, Cargo)> {
+        let (side, cargo) = self.flights.remove(&token)?;
+        let peer = self.peer(side);
+        if peer.posting == Some(token) {
+            peer.posting = None;
+        }
+        if let Some(id) = cargo.owner()
+            && let Some(entry) = self.book.get_mut(id)
+        {
+            let errand = if side == Side::Brain { &mut entry.brain } else { &mut entry.bot };
+            errand.flight = None;
+            self.reindex(id);
+        }
+        Some((side, cargo))
+    }
+
+    pub(super) fn pushed(&mut self, token: Token, pushed: Pushed, now: Now) {
+        if pushed == Pushed::Accepted {
+            let side = self.flights.get(&token).map(|(side, _)| *side);
+            if let Some(peer) = side.map(|side| self.peer(side)).filter(|peer| peer.posting == Some(token)) {
+                peer.posting = None;
+            }
+            return;
+        }
+        let Some((_, cargo)) = self.forget_flight(token) else { return };
+        match cargo {
+            Cargo::HandOff { id, push } => self.hand_off_landed(id, push, pushed, now),
+            Cargo::TakeBack { id } => self.take_back_landed(id, pushed, now),
+            Cargo::Outcome { id, outcome, push } => self.outcome_landed(id, outcome, push, pushed, now),
+            Cargo::Failure { id, push } => self.failure_landed(id, push, pushed, now),
+            Cargo::Notice { key } => self.notice_landed(key, pushed, now),
+        }
+        if let Some(id) = cargo.owner().filter(|id| !self.touched.iter().any(|touch| touch.id == *id)) {
+            self.book.forget_if_over(id);
+        }
+    }
+
+    fn hand_off_landed(&mut self, id: Id, push: usize, pushed: Pushed, now: Now) {
+        let Some(entry) = self.book.get(id) else { return };
+        let known = entry.h.pushes.get(push).is_none_or(|push| push.outcome != PushOutcome::Unknown);
+        if pushed == Pushed::NotTried || known {
+            // Cut short by ourselves, or answered before its outcome was known.
+            return;
+        }
+        self.change(id, true, |h| end(&mut h.pushes, push, &pushed));
+        let Pushed::Failed { why, permanent } = pushed else {
+            return self.note(Some(id), format!("is with the brain (attempt {})", push + 1));
+        };
+        let Some(entry) = self.book.get_mut(id) else { return };
+        let attempts = entry.h.failed_attempts();
+        entry.brain.not_before = now.mono + back_off(attempts);
+        if !entry.h.waits_for_result() {
+            return;
+        }
+        if permanent || attempts >= self.settings.max_attempts {
+            let reason = if permanent { Reason::Refused } else { Reason::Attempts };
+            self.warn(Some(id), format!("given up, {}, after {}: {why}", reason.word(), count(push + 1, "push", "es")));
+            self.change(id, true, |h| h.give_up(reason, Some(why), now.wall));
+        } else {
+            self.note(Some(id), format!("did not reach the brain (attempt {}): {why}; it is tried again", push + 1));
+        }
+    }
+
+    fn take_back_landed(&mut self, id: Id, pushed: Pushed, now: Now) {
+        match pushed {
+            Pushed::Confirmed | Pushed::Failed { permanent: true, .. } => self.change(id, true, |h| h.taken_back()),
+            _ => {
+                if let Some(entry) = self.book.get_mut(id) {
+                    entry.brain.not_before = now.mono + BACK_OFF;
+                }
+            }
+        }
+    }
+
+    fn outcome_landed(&mut self, id: Id, outcome: usize, push: usize, pushed: Pushed, now: Now) {
+        let told = pushed == Pushed::Confirmed;
+        if pushed == Pushed::NotTried {
+            return;
+        }
+        let mut word = "";
+        let mut failures = 0;
+        self.change(id, true, |h| {
+            let result = &mut h.results[outcome];
+            end(&mut result.pushes, push, &pushed);
+            result.told = told.then_some(now.wall);
+            failures = result.pushes.iter().filter(|push| push.failed()).count();
+            word = result.kind.word();
+        });
+        self.back_off_bot(id, &pushed, failures, now);
+        match pushed {
+            Pushed::Failed { why, permanent: true } => {
+                self.warn(
+                    Some(id),
+                    format!("the bot's fakechat refused its {word}: {why}; the bot is told where it lies"),
+                );
+            }
+            Pushed::Failed { why, .. } => {
+                self.note(Some(id), format!("its {word} did not reach the bot: {why}; it is sent again"));
+            }
+            _ => self.note(Some(id), format!("its {word} is with the bot")),
+        }
+    }
+
+    fn failure_landed(&mut self, id: Id, push: usize, pushed: Pushed, now: Now) {
+        if pushed == Pushed::NotTried {
+            return;
+        }
+        let mut failures = 0;
+        self.change(id, true, |h| {
+            let Some(failed) = &mut h.failed else { return };
+            if push < failed.pushes.len() {
+                end(&mut failed.pushes, push, &pushed);
+                failed.told = (pushed == Pushed::Confirmed).then_some(now.wall);
+                failures = failed.pushes.iter().filter(|push| push.failed()).count();
+            }
+        });
+        self.back_off_bot(id, &pushed, failures, now);
+    }
+
+    fn back_off_bot(&mut self, id: Id, pushed: &Pushed, failures: usize, now: Now) {
+        if let (Pushed::Failed { .. }, Some(entry)) = (pushed, self.book.get_mut(id)) {
+            entry.bot.not_before = now.mono + back_off(failures);
+        }
+    }
+
+    fn notice_landed(&mut self, key: u64, pushed: Pushed, now: Now) {
+        let Some(at) = self.notices.iter().position(|notice| notice.key == key) else { return };
+        match pushed {
+            Pushed::Confirmed => drop(self.notices.remove(at)),
+            Pushed::Failed { why, permanent: true } => {
+                self.notices.remove(at);
+                self.warn(None, format!("the bot's fakechat refused a notice: {why}"));
+            }
+            _ => {
+                let notice = &mut self.notices[at];
+                notice.attempts += 1;
+                notice.in_flight = false;
+                notice.not_before = now.mono + back_off(notice.attempts as usize);
+            }
+        }
+    }
+
+    /// Has something said to the bot.
+    pub(super) fn notify(&mut self, text: String, of_outage: bool, now: Now) {
+        if self.notices.len() >= MAX_NOTICES {
+            self.notices.pop_front();
+        }
+        self.next_token += 1;
+        let key = self.next_token;
+        self.notices.push_back(Notice { key, text, of_outage, attempts: 0, in_flight: false, not_before: now.mono });
+    }
+}
+
+impl Cargo {
+    fn owner(self) -> Option<Id> {
+        match self {
+            Cargo::HandOff { id, .. }
+            | Cargo::TakeBack { id }
+            | Cargo::Outcome { id, .. }
+            | Cargo::Failure { id, .. } => Some(id),
+            Cargo::Notice { .. } => None,
+        }
+    }
+}
+
+/// Each push to the bot has a message id of its own, never a hand-off's.
+fn bot_upload(part: Part) -> Upload {
+    Upload { id: Id::now(), part }
+}
+
+/// Writes down how a push ended.
+fn end(pushes: &mut [Push], push: usize, pushed: &Pushed) {
+    let Some(push) = pushes.get_mut(push) else { return };
+    match pushed {
+        Pushed::Confirmed => push.outcome = PushOutcome::Sent,
+        Pushed::Failed { why, permanent } => {
+            push.why = Some(why.clone());
+            push.outcome = if *permanent { PushOutcome::Refused } else { PushOutcome::Unknown };
+        }
+        Pushed::Accepted | Pushed::NotTried => {}
+    }
+}
+
+/// What the bot is told instead of a result that its fakechat refused for good.
+fn outcome_refused(h: &HandOff, i: usize) -> Option<String> {
+    let outcome = &h.results[i];
+    let refused = outcome.pushes.iter().rev().find(|push| push.outcome == PushOutcome::Refused)?;
+    let (word, why) = (outcome.kind.word(), refused.why.as_deref().unwrap_or("no reason given"));
+    let asked = words::asked(&h.text);
+    Some(format!(
+        "the {word} for {} cannot be sent here ({why}); it lies in the spool: `anna-relay show {}` prints it\n{asked}",
+        h.id,
+        h.id.short()
+    ))
+}
+
+/// What the bot is told of a hand-off that was given up.
+fn failure_text(h: &HandOff) -> String {
+    let Some(failed) = &h.failed else { return String::new() };
+    let again = if failed.pushes.is_empty() { "" } else { " (sent again: if already told, say nothing)" };
+    let why = failed.detail.as_deref().unwrap_or("no reason given");
+    let what = match failed.reason {
+        Reason::Cancelled => "was cancelled".to_owned(),
+        Reason::Refused => format!("was given up: the brain's fakechat refused it ({why})"),
+        _ => format!("was given up after {}: {why}", count(h.pushes.len(), "push", "es")),
+    };
+    let next = match failed.reason {
+        Reason::Cancelled => String::new(),
+        _ => format!("; `anna-relay retry {}` tries it again", h.id.short()),
+    };
+    format!("hand-off {} {what}{next}{again}\n{}", h.id, words::asked(&h.text))
+}
+
+/// `1 push`, `2 pushes`.
+pub(super) fn count(n: usize, one: &str, ending: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { ending })
+}

@@ -1,0 +1,41 @@
+//! The spool: hand-offs on disk, one JSON file each, in folders that say where they stand.
+//!
+//! # Format
+//! ```text
+//! <paths.state>/relay/
+//!   new/ brain/ out/ done/ failed/   <id>.json: a hand-off (crate::handoff::HandOff), one line of JSON
+//!   corrupt/                         what could not be read, kept as found
+//!   tmp/                             files being written; swept at start
+//!   files/<id>/                      what came along with a hand-off or its results
+//!   paused                           exists while paused (crate::control::wire::Paused, or empty)
+//!   pauses.json                      the last pauses that ended: paused time does not count as waiting
+//! ```
+//! # Invariants
+//! 1. One writer: whoever holds `lock`. Readers need no lock, since files only ever change by rename.
+//! 2. A hand-off's folder follows from its content ([`HandOff::state`](crate::handoff::HandOff::state)).
+//! 3. Its `rev` grows with each write. Of two copies (a power cut can keep both ends of a rename) the higher one
+//!    is the truth, and recovery deletes the other.
+//! 4. No name in a folder is followed if it is a symbolic link, and nothing but regular files is opened.
+//!
+//! # Commit points
+//! Every change of a hand-off is one call of [`Store::put`]:
+//!
+//! | step | system calls | a crash after it leaves |
+//! |---|---|---|
+//! | 1 | create and write `tmp/<id>.<rev>`, fsync it | the old state; `tmp/` is swept |
+//! | **2** | **rename it to `<id>.json` in the folder the hand-off lies in (a new one: where it belongs)** | **the new state** |
+//! | 3 | rename that to the folder it belongs in, if that is another | the new state, in its place |
+//! | 4 | fsync the folder | the same, also after a power cut |
+//!
+//! Step 2 is the commit point. A failure before it leaves all as it was, and is reported; one after it is not a
+//! failure of the change (repeating it would do it twice): the file is only in the wrong folder, which the next
+//! write or the next start mends. A change counts as durable, and is acted on, once all steps are done.
+
+pub mod fs;
+pub mod lock;
+pub mod pause;
+pub mod read;
+pub mod store;
+
+pub use fs::{Fs, RealFs};
+pub use store::{Placed, Store};

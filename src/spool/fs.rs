@@ -1,0 +1,142 @@
+//! The seam between the spool and the disk: each method is one system call or a few that change nothing, so that
+//! tests can stop, fail or reorder them one by one.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// The largest hand-off file that is read. A frame has at most 128 MiB, and JSON can make six bytes of one.
+pub const MAX_DOCUMENT: u64 = 1 << 30;
+
+/// What the spool needs of a file system.
+pub trait Fs: Send + Sync + 'static {
+    /// A file being written.
+    type File;
+
+    /// Makes a folder with mode 0700, and those above it, if it is not there.
+    fn make_dir(&self, path: &Path) -> io::Result<()>;
+    /// Creates a file with mode 0600; one that is there already is an error.
+    fn create(&self, path: &Path) -> io::Result<Self::File>;
+    /// Writes all of it.
+    fn write(&self, file: &mut Self::File, bytes: &[u8]) -> io::Result<()>;
+    /// Brings a file's content to the disk.
+    fn sync(&self, file: &Self::File) -> io::Result<()>;
+    /// Brings a folder's entries to the disk.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Renames, replacing what is there.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file (a symbolic link: the link).
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes a folder and all in it; links are not followed.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    /// The names in a folder.
+    fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+    /// Whether anything has that name.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// A regular file's content; anything else at that name is an error of kind `InvalidInput`.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+}
+
+/// The disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealFs;
+
+impl Fs for RealFs {
+    type File = File;
+
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<File> {
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    }
+
+    fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+        file.write_all(bytes)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        file.sync_all()
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir_all(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        match std::fs::symlink_metadata(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let file = open_regular(path)?;
+        if file.metadata()?.len() > MAX_DOCUMENT {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is larger than any hand-off can be"));
+        }
+        let mut bytes = Vec::new();
+        file.take(MAX_DOCUMENT).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Opens a regular file of this user for reading: no link is followed, and no pipe or device waited for.
+///
+/// # Errors
+/// Those of `open`; of kind `InvalidInput` where it is something else.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| match rustix::io::Errno::from_io_error(&error) {
+        Some(rustix::io::Errno::LOOP) => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link"),
+        _ => error,
+    })?;
+    match file.metadata()? {
+        meta if !meta.is_file() => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        meta if meta.uid() != rustix::process::geteuid().as_raw() => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "it belongs to another user"))
+        }
+        _ => Ok(file),
+    }
+}
+
+/// Makes a private folder, or checks that the one that is there is a folder of this user, and closes it to others.
+///
+/// # Errors
+/// Says what stands in the way.
+pub fn private_dir(path: &Path) -> io::Result<PathBuf> {
+    RealFs.make_dir(path)?;
+    let meta = std::fs::symlink_metadata(path)?;
+    if !meta.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a folder"));
+    }
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it belongs to another user"));
+    }
+    if meta.mode() & 0o077 != 0 {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    }
+    Ok(path.to_owned())
+}

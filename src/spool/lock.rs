@@ -1,0 +1,151 @@
+//! Who may write: one process a spool, one bridge a port.
+//!
+//! A lock is `flock` on a file, so the kernel releases it with the process, however that ends, and a stale file
+//! blocks nobody. The file says who holds it, for a person.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{During, Error, Kind, Result};
+
+use super::fs::private_dir;
+
+/// How long a command's short hold on a lock is waited for: it writes one hand-off, which takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is tried meanwhile: `flock` has no wait with a deadline.
+const RETRY: Duration = Duration::from_millis(10);
+
+/// What a process holds a lock for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// It runs the relay, and holds the lock until it ends.
+    Bridge,
+    /// It changes the spool and is gone again.
+    Command,
+}
+
+/// What a lock's file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its process id.
+    pub pid: u32,
+    /// What it holds the lock for.
+    pub role: Role,
+}
+
+/// A lock that is held until it is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock on a spool.
+    ///
+    /// # Errors
+    /// Of kind [`Kind::Busy`] if a bridge has it.
+    pub fn spool(root: &Path, role: Role) -> Result<Lock> {
+        Lock::take(&root.join("lock"), role, &format!("the spool {}", root.display()))
+    }
+
+    /// Takes the lock on a port of this machine.
+    ///
+    /// # Errors
+    /// Of kind [`Kind::Busy`] if a bridge has it.
+    pub fn port(port: u16) -> Result<Lock> {
+        let dir = ports_dir();
+        private_dir(&dir).during(format_args!("opening the folder of port locks {}", dir.display()))?;
+        Lock::take(&dir.join(format!("port-{port}.lock")), Role::Bridge, &format!("port {port}"))
+    }
+
+    fn take(path: &Path, role: Role, what: &str) -> Result<Lock> {
+        let doing = || format!("locking {}", path.display());
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let mut file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path).during(doing())?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(Error::failed(format!("{}: {error}", doing()))),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            let owner = owner(&mut file);
+            if owner.is_some_and(|owner| owner.role == Role::Bridge) || Instant::now() > deadline {
+                return Err(taken(what, owner));
+            }
+            std::thread::sleep(RETRY);
+        }
+        let owner = serde_json::to_vec(&Owner { pid: std::process::id(), role }).during(doing())?;
+        let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&owner));
+        if let Err(error) = written {
+            // The lock is held all the same; only what it tells a person is missing (a full disk, say).
+            tracing::warn!(%error, "writing who holds {}", path.display());
+        }
+        Ok(Lock { _file: file })
+    }
+}
+
+fn owner(file: &mut File) -> Option<Owner> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.take(1024).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+fn taken(what: &str, owner: Option<Owner>) -> Error {
+    let by = match owner {
+        Some(Owner { pid, role: Role::Bridge }) => format!("another bridge has it (pid {pid})"),
+        Some(Owner { pid, role: Role::Command }) => format!("another anna-relay command has it (pid {pid})"),
+        None => "another process has it".to_owned(),
+    };
+    Error::new(Kind::Busy, format!("taking {what}: {by}"))
+        .hint("`anna-relay status` shows the bridge that runs; stop that one first, or give this one its own `paths.state` and ports")
+}
+
+/// Where port locks lie: the same folder for every process of this user, whatever its environment says.
+fn ports_dir() -> PathBuf {
+    let uid = rustix::process::geteuid().as_raw();
+    let run = PathBuf::from(format!("/run/user/{uid}"));
+    if run.is_dir() { run.join("anna-relay") } else { PathBuf::from(format!("/tmp/anna-relay-{uid}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_bridge_is_told_who_has_it_and_a_stale_file_blocks_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Lock::spool(dir.path(), Role::Bridge).unwrap();
+        let error = Lock::spool(dir.path(), Role::Bridge).unwrap_err();
+        assert_eq!(error.kind(), Kind::Busy);
+        assert!(error.to_string().contains(&format!("pid {}", std::process::id())), "{error}");
+        drop(first);
+        Lock::spool(dir.path(), Role::Bridge).unwrap();
+    }
+
+    #[test]
+    fn a_command_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let command = Lock::spool(dir.path(), Role::Command).unwrap();
+        let path = dir.path().to_owned();
+        let bridge = std::thread::spawn(move || Lock::spool(&path, Role::Bridge).map(drop));
+        drop(command);
+        bridge.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_lock_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join("lock")).unwrap();
+        assert!(Lock::spool(dir.path(), Role::Bridge).is_err());
+    }
+}

@@ -1,0 +1,256 @@
+//! Joins the queue's decisions to the disk: finds what an event is about, has the queue decide, writes what it
+//! changed, and only then hands out the effects. Plain calls, one event after the other, for the Queue actor, for
+//! commands without a bridge, and for tests.
+
+mod files;
+mod find;
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::control::wire::{Counts, Paused};
+use crate::error::{During, Error, Result};
+use crate::handoff::Id;
+use crate::handoff::life::State;
+use crate::queue::{Effect, Event, Now, Queue, Receipt, Settings};
+use crate::spool::store::CORRUPT;
+use crate::spool::{Fs, Placed, RealFs, Store, pause};
+
+/// How the queue stands: what `status` shows of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// How many hand-offs lie in each folder; of the closed ones, once they are counted.
+    pub counts: Counts,
+    /// How long the oldest hand-off has waited to be pushed.
+    pub oldest_waiting: Option<Duration>,
+    /// How many hand-offs are without a result past the alarm.
+    pub alarms: usize,
+    /// Whether it is paused.
+    pub paused: Option<Paused>,
+    /// Whether nothing is under way.
+    pub idle: bool,
+}
+
+/// What came of some events.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// To be carried out, in this order.
+    pub effects: Vec<Effect>,
+    /// When there will be something to do if nothing happens until then, by [`Now::mono`].
+    pub wake_at: Option<Duration>,
+    /// How things stand.
+    pub snapshot: Snapshot,
+}
+
+/// The queue with its disk.
+#[derive(Debug)]
+pub struct Spooler<F: Fs = RealFs> {
+    store: Store<F>,
+    queue: Queue,
+    /// Effects that are the spooler's own.
+    effects: Vec<Effect>,
+    counts: Counts,
+    counted: bool,
+}
+
+impl<F: Fs> Spooler<F> {
+    /// Recovers the spool and takes in what is open.
+    ///
+    /// # Errors
+    /// The spool cannot be read or mended.
+    pub fn open(store: Store<F>, settings: Settings, first_token: u64, now: Now) -> Result<Self> {
+        let recovered = store.recover()?;
+        let root = store.root().to_owned();
+        let paused = pause::read(store.fs(), &root, now.wall).during("reading whether the relay is paused")?;
+        let ended = pause::remembered(store.fs(), &root);
+        let mut spooler = Spooler {
+            queue: Queue::new(settings, first_token, now),
+            store,
+            effects: Vec::new(),
+            counts: Counts::default(),
+            counted: false,
+        };
+        for found in recovered.quarantined {
+            let text = format!("put aside as {}: {}", found.path.display(), found.why);
+            spooler.effects.push(Effect::Warn { text, of: None });
+        }
+        let since = paused.as_ref().map(|paused| paused.since);
+        for (h, lies) in recovered.open {
+            let waited = Duration::try_from(now.wall - h.waiting_since()).unwrap_or_default();
+            let idle = pause::overlap(&ended, since, h.waiting_since(), now.wall);
+            *spooler.counter(lies) += 1;
+            spooler.queue.restore(h, lies, waited.saturating_sub(idle), now);
+        }
+        spooler.queue.set_paused(paused, now);
+        Ok(spooler)
+    }
+
+    /// Deals with events in their order.
+    pub fn process(&mut self, events: impl IntoIterator<Item = Event>, now: Now) -> Outcome {
+        for event in events {
+            self.step(event, now);
+        }
+        Outcome {
+            effects: std::mem::take(&mut self.effects),
+            wake_at: self.queue.wake_at(now),
+            snapshot: self.snapshot(now),
+        }
+    }
+
+    fn step(&mut self, event: Event, now: Now) {
+        let event = match event {
+            Event::Pause { reason, receipt } => return self.pause(reason, receipt, now),
+            Event::Resume { receipt } => return self.resume(receipt, now),
+            Event::Prune { ids, receipt } => return self.prune(&ids, receipt),
+            Event::Count => return self.count(),
+            Event::Tick => {
+                self.see_pause_file(now);
+                self.retry_disk(now);
+                Event::Tick
+            }
+            event => event,
+        };
+        let subject = match self.look_up(event, now) {
+            Some((event, subject)) => {
+                self.queue.handle(event, now);
+                subject
+            }
+            None => None,
+        };
+        self.commit(now);
+        if let Some(id) = subject {
+            self.queue.release(id);
+        }
+    }
+
+    /// Writes what the queue changed, and collects the effects.
+    fn commit(&mut self, now: Now) {
+        for id in self.queue.unwritten() {
+            let Some(entry) = self.queue.entry_mut(id) else { continue };
+            let before = entry.lies;
+            match self.store.put(&mut entry.h, before) {
+                Ok(Placed(lies)) => {
+                    self.moved(before, lies);
+                    self.queue.written(id, lies);
+                }
+                Err(error) => self.queue.not_written(id, &error.to_string(), now),
+            }
+        }
+        self.effects.append(&mut self.queue.effects());
+    }
+
+    fn retry_disk(&mut self, now: Now) {
+        if self.queue.disk_retry_due(now) && !self.queue.touch_dirty() {
+            let path = self.store.scratch();
+            let probed = self.store.fs().create(&path).and_then(|mut file| {
+                let written = self.store.fs().write(&mut file, &[0; 4096]);
+                self.store.fs().remove(&path).and(written)
+            });
+            self.queue.disk_probed(probed.map_err(|error| error.to_string()), now);
+        }
+    }
+
+    fn pause(&mut self, reason: Option<String>, receipt: Receipt, now: Now) {
+        let before = self.queue.paused().cloned();
+        let since = before.as_ref().map_or(now.wall, |paused| paused.since);
+        let paused = Paused { since, reason: reason.or(before.and_then(|paused| paused.reason)) };
+        let result = self.store.pause(&paused).during("pausing");
+        if result.is_ok() {
+            self.queue.set_paused(Some(paused), now);
+        }
+        let waiting = self.queue.waiting();
+        self.answer(receipt, result.map(|()| json!({ "waiting": waiting })));
+        self.commit(now);
+    }
+
+    fn resume(&mut self, receipt: Receipt, now: Now) {
+        let result = match self.queue.paused().cloned() {
+            Some(paused) => self.store.resume(&paused, now.wall).during("resuming"),
+            None => Ok(()),
+        };
+        let waiting = self.queue.waiting();
+        if result.is_ok() {
+            self.queue.set_paused(None, now);
+            self.queue.handle(Event::Tick, now);
+        }
+        self.answer(receipt, result.map(|()| json!({ "waiting": waiting })));
+        self.commit(now);
+    }
+
+    /// A person may also make or remove the file by hand.
+    fn see_pause_file(&mut self, now: Now) {
+        let there = self.store.fs().exists(&pause::file(self.store.root()));
+        if there.is_ok_and(|there| there == self.queue.paused().is_some()) {
+            return;
+        }
+        if let Ok(paused) = pause::read(self.store.fs(), self.store.root(), now.wall) {
+            self.queue.set_paused(paused, now);
+        }
+    }
+
+    fn prune(&mut self, ids: &[Id], receipt: Receipt) {
+        let mut pruned = 0;
+        for id in ids {
+            for state in [State::Done, State::Failed] {
+                let there = self.store.fs().exists(&self.store.path(state, *id));
+                if self.queue.holds(*id) || !there.is_ok_and(|there| there) {
+                    continue;
+                }
+                if let Err(error) = self.store.delete(*id, state).during(format_args!("deleting hand-off {id}")) {
+                    return self.answer(receipt, Err(error.hint("what was deleted before it stays deleted")));
+                }
+                *self.counter(state) = self.counter(state).saturating_sub(1);
+                pruned += 1;
+            }
+        }
+        self.answer(receipt, Ok(json!({ "pruned": pruned })));
+    }
+
+    fn count(&mut self) {
+        let count = |folder: &str| self.store.count(folder).unwrap_or_default();
+        (self.counts.done, self.counts.failed) = (count(State::Done.name()), count(State::Failed.name()));
+        self.counts.corrupt = count(CORRUPT);
+        self.counted = true;
+    }
+
+    fn counter(&mut self, state: State) -> &mut usize {
+        match state {
+            State::New => &mut self.counts.new,
+            State::Brain => &mut self.counts.brain,
+            State::Out => &mut self.counts.out,
+            State::Done => &mut self.counts.done,
+            State::Failed => &mut self.counts.failed,
+        }
+    }
+
+    fn moved(&mut self, before: Option<State>, after: State) {
+        if before == Some(after) {
+            return;
+        }
+        let counted = self.counted;
+        for (state, up) in before.map(|state| (state, false)).into_iter().chain([(after, true)]) {
+            if state.is_open() || counted {
+                let n = self.counter(state);
+                *n = if up { *n + 1 } else { n.saturating_sub(1) };
+            }
+        }
+    }
+
+    fn answer(&mut self, receipt: Receipt, result: Result<serde_json::Value, Error>) {
+        self.effects.push(Effect::Answer(receipt, result));
+    }
+
+    fn snapshot(&self, now: Now) -> Snapshot {
+        Snapshot {
+            counts: self.counts,
+            oldest_waiting: self.queue.oldest_waiting(now.wall),
+            alarms: self.queue.alarms(),
+            paused: self.queue.paused().cloned(),
+            idle: self.queue.is_idle(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Taking files into the spool.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::error::{During, Error, Result};
+use crate::handoff::{Attachment, Id};
+use crate::queue::Incoming;
+use crate::spool::Fs;
+use crate::spool::store::MAX_FILE;
+
+use super::Spooler;
+
+impl<F: Fs> Spooler<F> {
+    /// Takes files into the hand-off's folder.
+    pub(super) fn bring_in(&self, id: Id, files: Vec<Incoming>) -> Result<Vec<Incoming>> {
+        files.into_iter().map(|file| self.bring_one_in(id, file)).collect()
+    }
+
+    fn bring_one_in(&self, id: Id, file: Incoming) -> Result<Incoming> {
+        let (name, path, bytes) = match file {
+            Incoming::Fetched { name, path, bytes } => (name, path, bytes),
+            Incoming::Copy(from) => self.copy(&from)?,
+            other => return Ok(other),
+        };
+        let kept: Attachment =
+            self.store.adopt(id, &name, &path, bytes).during(format_args!("keeping the file {name:?}"))?;
+        Ok(Incoming::Kept(kept))
+    }
+
+    /// Copies a person's file into `tmp/`, since it may be gone or changed by the time it is sent.
+    fn copy(&self, from: &Path) -> Result<(String, PathBuf, u64)> {
+        let doing = || format!("taking the file {}", from.display());
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = File::options().read(true).custom_flags(flags).open(from).during(doing())?;
+        let meta = file.metadata().during(doing())?;
+        if !meta.is_file() {
+            return Err(Error::failed(format!("{}: it is not a regular file", doing())));
+        }
+        if meta.len() > MAX_FILE {
+            return Err(Error::failed(format!(
+                "{}: it has {} bytes, and fakechat takes {MAX_FILE}",
+                doing(),
+                meta.len()
+            ))
+            .hint("send where it lies instead"));
+        }
+        let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let to = self.store.scratch();
+        let bytes = self.write_copy(file, &to).during(doing())?;
+        Ok((name, to, bytes))
+    }
+
+    fn write_copy(&self, from: File, to: &Path) -> io::Result<u64> {
+        let mut from = from.take(MAX_FILE);
+        let mut file = self.store.fs().create(to)?;
+        let mut buffer = vec![0; 64 * 1024];
+        let mut bytes = 0;
+        loop {
+            let n = from.read(&mut buffer)?;
+            if n == 0 {
+                break;
+            }
+            self.store.fs().write(&mut file, &buffer[..n])?;
+            bytes += n as u64;
+        }
+        self.store.fs().sync(&file)?;
+        Ok(bytes)
+    }
+}
