@@ -15,6 +15,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::config::Side;
 use crate::handoff::life::State;
+use values::{age, seconds, side, states};
 
 /// The name of the program.
 pub const PROGRAM: &str = "anna-relay";

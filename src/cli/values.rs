@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::config::Side;
-use crate::handoff::listed::State;
+use crate::handoff::life::State;
 
 /// A century in seconds: no length of time is longer, so that adding it to a time or taking it away is safe.
 const MAX_S: u64 = 100 * 366 * 86_400;

@@ -3,7 +3,8 @@
 use time::OffsetDateTime;
 
 use super::{Ink, Style, ago};
-use crate::handoff::listed::{Listed, Stage, State};
+use crate::handoff::life::State;
+use crate::handoff::listed::{Listed, Stage};
 use crate::handoff::{HandOff, Origin};
 use crate::text::one_line;
 

@@ -8,7 +8,8 @@ use time::macros::datetime;
 
 use crate::config::{Config, Env};
 use crate::control::wire::Status;
-use crate::handoff::listed::{Listed, State};
+use crate::handoff::life::State;
+use crate::handoff::listed::Listed;
 
 /// When it is in all of them.
 pub const NOW: OffsetDateTime = datetime!(2026-11-30 12:00:00 UTC);
