@@ -6,15 +6,16 @@ pub mod man;
 pub mod out;
 pub mod render;
 pub mod stream;
+mod values;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::config::Side;
 use crate::handoff::life::State;
+use values::{age, seconds, side, states};
 
 /// The name of the program.
 pub const PROGRAM: &str = "anna-relay";
@@ -90,8 +91,8 @@ pub struct Status {
     /// Exit with 1 when something needs a look: a side is away, the breaker tripped, an alarm is open
     #[arg(long)]
     pub check: bool,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -110,19 +111,19 @@ pub struct List {
     /// The done ones too
     #[arg(long)]
     pub all: bool,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
 /// `show`
 #[derive(Clone, Debug, Args)]
 pub struct Show {
+    /// Which one.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub which: Id,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -155,8 +156,8 @@ pub struct Send {
     /// Wait this many seconds at most
     #[arg(long, value_name = "S", requires = "wait", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -183,8 +184,8 @@ pub struct Prune {
     /// Only say what would be deleted
     #[arg(long)]
     pub dry_run: bool,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -199,8 +200,8 @@ pub struct ClearPort {
     /// Only say who holds it
     #[arg(long)]
     pub dry_run: bool,
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -218,8 +219,8 @@ pub struct Stream {
 /// `check`
 #[derive(Clone, Debug, Args)]
 pub struct Check {
+    /// How it is answered.
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub output: Json,
 }
 
@@ -248,43 +249,6 @@ pub struct Man {
 #[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
-}
-
-fn states(of: &[State]) -> impl TypedValueParser<Value = State> + use<> {
-    PossibleValuesParser::new(of.iter().map(|state| state.name())).try_map(|name| name.parse::<State>())
-}
-
-fn side() -> impl TypedValueParser<Value = Side> {
-    PossibleValuesParser::new(Side::BOTH.map(Side::name)).map(|name| match name.as_str() {
-        "brain" => Side::Brain,
-        _ => Side::Bot,
-    })
-}
-
-/// Seconds, with or without a fraction.
-fn seconds(text: &str) -> Result<Duration, String> {
-    text.parse()
-        .ok()
-        .and_then(|number| Duration::try_from_secs_f64(number).ok())
-        .ok_or_else(|| "give it a number of seconds".to_owned())
-}
-
-/// How long ago: a whole number and its unit.
-fn age(text: &str) -> Result<Duration, String> {
-    let parse = || {
-        let (at, unit) = text.char_indices().next_back()?;
-        let seconds = match unit {
-            's' => 1,
-            'm' => 60,
-            'h' => 3_600,
-            'd' => 86_400,
-            _ => return None,
-        };
-        let digits = text[..at].bytes().all(|byte| byte.is_ascii_digit());
-        let number: u64 = text[..at].parse().ok().filter(|_| digits)?;
-        number.checked_mul(seconds).map(Duration::from_secs)
-    };
-    parse().ok_or_else(|| "give it a whole number and a unit: 30d, 12h, 45m or 90s".to_owned())
 }
 
 #[cfg(test)]
@@ -350,6 +314,8 @@ mod tests {
             "anna-relay send x --timeout 5",
             "anna-relay send x --wait --timeout nan",
             "anna-relay send x --wait --timeout -1",
+            "anna-relay send x --wait --timeout 1e18",
+            "anna-relay prune --older-than 40000d",
             "anna-relay stream -n x",
         ] {
             assert_eq!(parse(line).expect_err(line).exit_code(), 2, "{line}");

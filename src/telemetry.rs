@@ -14,8 +14,9 @@ use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use tracing_subscriber::Layer;
+use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
@@ -47,7 +48,7 @@ pub fn init(log_dir: Option<&Path>, color: bool) -> Guard {
     let (errors, guard) = writer(io::stderr(), "log-stderr");
     let mut writers = vec![guard];
     let journal = env::var_os("JOURNAL_STREAM").is_some_and(|value| !value.is_empty());
-    let layer = tracing_subscriber::fmt::layer().with_writer(errors);
+    let layer = tracing_subscriber::fmt::layer().fmt_fields(OneLine).with_writer(errors);
     let to_stderr =
         if journal { layer.event_format(Journal).boxed() } else { layer.with_ansi(color).with_target(false).boxed() };
 
@@ -56,7 +57,7 @@ pub fn init(log_dir: Option<&Path>, color: bool) -> Guard {
         Ok(files) => {
             let (files, guard) = writer(files, "log-files");
             writers.push(guard);
-            Some(tracing_subscriber::fmt::layer().with_writer(files).with_ansi(false))
+            Some(tracing_subscriber::fmt::layer().fmt_fields(OneLine).with_writer(files).with_ansi(false))
         }
         Err(error) => {
             file_error = Some(error);
@@ -111,6 +112,17 @@ fn level(name: Option<&str>) -> (LevelFilter, Option<String>) {
     }
 }
 
+/// Message and fields on one line, for a line break in them could pass for another event.
+struct OneLine;
+
+impl<'writer> FormatFields<'writer> for OneLine {
+    fn format_fields<R: RecordFields>(&self, mut writer: Writer<'writer>, fields: R) -> fmt::Result {
+        let mut line = String::new();
+        DefaultFields::new().format_fields(Writer::new(&mut line), fields)?;
+        writer.write_str(&text::on_one_line(&line))
+    }
+}
+
 /// One line an event for the journal, which has the time itself, with the priority that `sd-daemon(3)` gives it.
 struct Journal;
 
@@ -120,10 +132,9 @@ where
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut fields = String::new();
-        context.field_format().format_fields(Writer::new(&mut fields), event)?;
-        // A line of its own would be an event without a priority.
-        writeln!(writer, "<{}>{}", priority(*event.metadata().level()), text::on_one_line(&fields))
+        write!(writer, "<{}>", priority(*event.metadata().level()))?;
+        context.field_format().format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
     }
 }
 
@@ -161,7 +172,7 @@ mod tests {
     fn the_journal_gets_one_line_an_event_with_its_priority() {
         let memory = Memory::default();
         let (writer, guard) = writer(memory.clone(), "test");
-        let layer = tracing_subscriber::fmt::layer().with_writer(writer).event_format(Journal);
+        let layer = tracing_subscriber::fmt::layer().fmt_fields(OneLine).with_writer(writer).event_format(Journal);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             tracing::error!("bad");
             tracing::warn!(side = "brain", "look");

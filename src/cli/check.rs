@@ -16,7 +16,7 @@ pub fn run(config: &Config, json: bool) -> Result<()> {
     if json { out::print_json(&document(config)) } else { out::print(&toml(config)) }
 }
 
-/// The configuration as TOML, each value that nobody set marked.
+/// The configuration as TOML.
 fn toml(config: &Config) -> String {
     let file = config.file.display().to_string();
     let mut out = match config.found {
@@ -26,10 +26,18 @@ fn toml(config: &Config) -> String {
     for section in SECTIONS {
         out += &format!("\n[{section}]\n");
         for key in KEYS.iter().filter(|key| key.section == section) {
-            out += &format!("{} = {}\n", key.name, config.value(key));
+            out += &format!("{} = {}\n", key.name, literal(&config.value(key)));
         }
     }
     out
+}
+
+/// A value as TOML: JSON's words for what the keys hold, and lists as people write them.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Array(list) => format!("[{}]", list.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        value => value.to_string(),
+    }
 }
 
 /// The configuration as JSON.
@@ -73,6 +81,9 @@ mod tests {
             "{printed}"
         );
         assert_eq!(parse(&printed), config);
+        for key in KEYS.iter().filter(|key| key.section == "relay") {
+            assert_eq!(literal(&parse("").value(key)), key.default, "{key}");
+        }
         let none = Config { found: false, ..parse("") };
         assert!(toml(&none).starts_with("# there is no /x/anna.toml; these are the defaults:\n"));
     }

@@ -93,7 +93,10 @@ fn pages() -> Vec<(String, String)> {
 fn page(command: &Command, name: &str, codes: Vec<(u8, &str)>) -> String {
     // Examples get a section with their lines as they are, which clap's own would fill.
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let man = Man::new(command.clone()).title(name.to_uppercase()).manual("Anna");
+    let man = Man::new(command.clone())
+        .title(name.to_uppercase())
+        .manual("Anna")
+        .source(format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION")));
     let mut out = Vec::new();
     let write = |out: &mut Vec<u8>| -> io::Result<()> {
         man.render_title(out)?;

@@ -18,7 +18,7 @@ pub fn print(text: &str) -> Result<()> {
 /// Prints the text and a line feed.
 ///
 /// # Errors
-/// Those of [`print`].
+/// Those of [`print()`].
 pub fn print_line(text: &str) -> Result<()> {
     print(&format!("{text}\n"))
 }
@@ -26,7 +26,7 @@ pub fn print_line(text: &str) -> Result<()> {
 /// Prints one JSON document.
 ///
 /// # Errors
-/// Those of [`print`].
+/// Those of [`print()`].
 pub fn print_json(document: &Value) -> Result<()> {
     print_line(&format!("{document:#}"))
 }
