@@ -3,17 +3,19 @@
 //! fakechat outlives its session, keeps its port and goes on saying 204, and anything else may listen there first.
 //! So the relay looks before it acts on a websocket and before each push ([`Judge`]), and ends orphans ([`end`]).
 //!
-//! [`socket`] finds the process, [`family`] decides (pure), [`end`] acts, [`registry`] asks what a session is doing.
+//! [`socket`] finds the process, `read` looks at it and its ancestors, [`process`] and [`family`] decide (pure), [`end`] acts, [`registry`] asks what a session is doing.
 
 pub mod end;
 pub mod family;
-mod process;
+pub mod process;
+mod read;
 pub mod registry;
 pub mod socket;
 
 use std::collections::HashMap;
 
-pub use family::{Orphan, Process, Session, Verdict};
+pub use family::{Orphan, Session, Verdict};
+pub use process::Process;
 
 use family::{Question, Table};
 use socket::{Holders, Lookup};
@@ -76,7 +78,7 @@ impl Judge {
         let mut table = Table::new();
         let remembered = memory.session.as_ref().filter(|(listener, _)| holders.contains(&listener.pid));
         for pid in &holders {
-            if let Err(error) = process::gather(&mut table, *pid, remembered.map(|(_, session)| session)) {
+            if let Err(error) = read::gather(&mut table, *pid, remembered.map(|(_, session)| session)) {
                 return Verdict::Unknown { why: format!("looking at process {pid}: {error}") };
             }
         }

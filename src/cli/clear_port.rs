@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::config::Side;
 use crate::error::{During, Error, Kind, Result};
-use crate::port::end::{EndError, end};
+use crate::port::end::{EndCause, EndError, end};
 use crate::port::{Judge, Orphan, Verdict};
 
 /// How often a port is judged anew after something there changed: each time another process was faster, which a
@@ -54,15 +54,14 @@ fn clear(judge: &mut Judge, port: u16, dry_run: bool) -> Cleared {
                 cleared.forced |= ended.forced;
                 None
             }
-            Err(EndError::StillHeld { ended }) => {
-                cleared.ended.extend(&ended);
-                Some(EndError::StillHeld { ended })
+            Err(error) => {
+                cleared.ended.extend(&error.ended);
+                Some(error)
             }
-            Err(other) => Some(other),
         };
-        let again = !matches!(cleared.failure, Some(EndError::Io { .. } | EndError::Survived { .. }));
         cleared.last = judge.judge(port);
-        if !again {
+        let hopeless = |error: &EndError| matches!(error.cause, EndCause::Io { .. } | EndCause::Survived { .. });
+        if cleared.failure.as_ref().is_some_and(hopeless) {
             break;
         }
     }

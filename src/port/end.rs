@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::family::{self, Orphan, Process, Session, Table};
-use super::process;
+use super::LOOKS;
+use super::family::{self, Orphan, Session, Table};
+use super::process::Process;
+use super::read;
 use super::socket::{Holders, Lookup};
 
 /// How long an orphan has to follow SIGTERM. fakechat has no handler for it, so it follows at once.
@@ -30,9 +32,18 @@ pub struct Ended {
     pub forced: bool,
 }
 
+/// An orphan was not ended, or its port is not free.
+#[derive(Debug)]
+pub struct EndError {
+    /// The processes that were signalled all the same.
+    pub ended: Vec<u32>,
+    /// Why.
+    pub cause: EndCause,
+}
+
 /// Why an orphan was not ended.
 #[derive(Debug)]
-pub enum EndError {
+pub enum EndCause {
     /// It is not what it was judged to be. Judge anew.
     Changed(String),
     /// A signal could not be sent, or a process not be looked at.
@@ -47,20 +58,17 @@ pub enum EndError {
         /// The process.
         pid: u32,
     },
-    /// It is gone, and something still holds the port. Judge anew.
-    StillHeld {
-        /// The processes that were ended.
-        ended: Vec<u32>,
-    },
+    /// It is gone, and something else holds the port. Judge anew.
+    StillHeld,
 }
 
 impl fmt::Display for EndError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EndError::Changed(why) => f.write_str(why),
-            EndError::Io { pid, cause } => write!(f, "process {pid}: {cause}"),
-            EndError::Survived { pid } => write!(f, "process {pid} lives on after SIGKILL"),
-            EndError::StillHeld { .. } => f.write_str("it is gone, but something else holds the port now"),
+        match &self.cause {
+            EndCause::Changed(why) => f.write_str(why),
+            EndCause::Io { pid, cause } => write!(f, "process {pid}: {cause}"),
+            EndCause::Survived { pid } => write!(f, "process {pid} lives on after SIGKILL"),
+            EndCause::StillHeld => f.write_str("it is gone, but something else holds the port now"),
         }
     }
 }
@@ -72,46 +80,62 @@ impl std::error::Error for EndError {}
 /// # Errors
 /// Says why the port is not free, or why nothing was done.
 pub fn end(orphan: &Orphan, port: u16) -> Result<Ended, EndError> {
-    let own_uid = rustix::process::geteuid().as_raw();
-    let lost = orphan.lost.as_ref();
-    let held: Vec<Held> = orphan.wrapper.iter().chain([&orphan.listener]).filter_map(Held::of).collect();
     let mut ended = Ended { pids: Vec::new(), forced: false };
-    signal_all(&held, Signal::TERM, own_uid, lost, &mut ended.pids)?;
+    match carry_out(orphan, port, &mut ended) {
+        Ok(()) => Ok(ended),
+        Err(cause) => Err(EndError { ended: ended.pids, cause }),
+    }
+}
+
+fn carry_out(orphan: &Orphan, port: u16, ended: &mut Ended) -> Result<(), EndCause> {
+    // The listener first: while its wrapper lives, nothing above it moves.
+    let held: Vec<Held> = [&orphan.listener].into_iter().chain(&orphan.wrapper).filter_map(Held::of).collect();
+    let lost = orphan.lost.as_ref();
+    signal_all(&held, Signal::TERM, lost, &mut ended.pids)?;
     if !all_gone(&held, TERM_GRACE) {
         ended.forced = true;
-        signal_all(&held, Signal::KILL, own_uid, lost, &mut ended.pids)?;
+        signal_all(&held, Signal::KILL, lost, &mut ended.pids)?;
         if !all_gone(&held, KILL_GRACE) {
             let survivor = held.iter().find(|one| !one.is_gone()).map_or(orphan.listener.pid, |one| one.process.pid);
-            return Err(EndError::Survived { pid: survivor });
+            return Err(EndCause::Survived { pid: survivor });
         }
     }
     match Lookup::default().holders(port) {
-        Ok(Holders::Nobody) => Ok(ended),
-        Ok(_) => Err(EndError::StillHeld { ended: ended.pids }),
-        Err(cause) => Err(EndError::Io { pid: orphan.listener.pid, cause }),
+        Ok(Holders::Nobody) => Ok(()),
+        Ok(_) => Err(EndCause::StillHeld),
+        Err(cause) => Err(EndCause::Io { pid: orphan.listener.pid, cause }),
     }
 }
 
 /// Signals those that are still there, each after another look at it.
-fn signal_all(
-    held: &[Held],
-    signal: Signal,
-    own_uid: u32,
-    lost: Option<&Session>,
-    pids: &mut Vec<u32>,
-) -> Result<(), EndError> {
+fn signal_all(held: &[Held], signal: Signal, lost: Option<&Session>, pids: &mut Vec<u32>) -> Result<(), EndCause> {
     for one in held {
         let pid = one.process.pid;
-        let failed = |cause| EndError::Io { pid, cause };
-        let mut table = Table::new();
-        process::gather(&mut table, pid, lost).map_err(failed)?;
-        let Some(now) = table.get(&pid).filter(|now| now.key() == one.process.key() && !now.zombie) else { continue };
-        family::may_be_ended(now, own_uid, &table, lost).map_err(EndError::Changed)?;
-        if one.signal(signal).map_err(failed)? && !pids.contains(&pid) {
+        let sent =
+            may_be_ended(&one.process, lost)? && one.signal(signal).map_err(|cause| EndCause::Io { pid, cause })?;
+        if sent && !pids.contains(&pid) {
             pids.push(pid);
         }
     }
     Ok(())
+}
+
+/// Looks once more: whether it still is there; an error if it is there and must be left alone.
+fn may_be_ended(process: &Process, lost: Option<&Session>) -> Result<bool, EndCause> {
+    let own_uid = rustix::process::geteuid().as_raw();
+    let mut why = String::new();
+    for _ in 0..LOOKS {
+        let mut table = Table::new();
+        read::gather(&mut table, process.pid, lost).map_err(|cause| EndCause::Io { pid: process.pid, cause })?;
+        let Some(now) = table.get(&process.pid).filter(|now| now.key() == process.key() && !now.zombie) else {
+            return Ok(false);
+        };
+        match family::may_be_ended(now, own_uid, &table, lost) {
+            Ok(()) => return Ok(true),
+            Err(reason) => why = reason,
+        }
+    }
+    Err(EndCause::Changed(why))
 }
 
 /// Waits until all have ended, for this long at most.
@@ -187,7 +211,7 @@ impl Held {
 
     /// Whether it has ended. One that nobody reaps has: it holds nothing any more.
     fn is_gone(&self) -> bool {
-        match process::read(self.process.pid) {
+        match read::read(self.process.pid) {
             Ok(Some(now)) => now.zombie || now.key() != self.process.key(),
             Ok(None) => true,
             Err(_) => false,

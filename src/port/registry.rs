@@ -100,3 +100,79 @@ impl Raw {
         Some(Entry { status, waiting_for, session_id: self.session_id, cwd: self.cwd })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const REAL: &str = include_str!("../../tests/fixtures/claude-code/sessions-20386.json");
+    const SESSION: SessionKey = SessionKey { pid: 20386, started: 307_546 };
+
+    fn ask(entry: &[u8]) -> Option<Entry> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sessions")).unwrap();
+        fs::write(folder.path().join("sessions/20386.json"), entry).unwrap();
+        activity_in(folder.path(), SESSION)
+    }
+
+    #[test]
+    fn the_recorded_entry_says_what_the_session_waits_for() {
+        let entry = ask(REAL.as_bytes()).unwrap();
+        assert_eq!(entry.status, Some(Activity::Waiting));
+        assert_eq!(entry.waiting_for.as_deref(), Some("permission prompt"));
+        assert_eq!(entry.session_id, "f2cdf2b6-6f56-4859-a797-13bf0c025814");
+        assert_eq!(entry.cwd, Path::new("/home/anna/brain"));
+    }
+
+    #[test]
+    fn an_entry_of_another_process_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sessions")).unwrap();
+        fs::write(folder.path().join("sessions/20386.json"), REAL).unwrap();
+        assert!(activity_in(folder.path(), SESSION).is_some());
+        assert_eq!(activity_in(folder.path(), SessionKey { started: 1, ..SESSION }), None);
+        assert_eq!(activity_in(folder.path(), SessionKey { pid: 7, ..SESSION }), None);
+        assert_eq!(ask(REAL.replace("20386", "20387").as_bytes()), None);
+    }
+
+    #[test]
+    fn a_word_we_do_not_know_is_no_status() {
+        let entry = ask(REAL.replace("\"waiting\"", "\"dreaming\"").as_bytes()).unwrap();
+        assert_eq!((entry.status, entry.waiting_for), (None, None));
+        let entry = ask(REAL.replace("\"waiting\"", "[1]").as_bytes()).unwrap();
+        assert_eq!(entry.status, None);
+        let entry = ask(REAL.replace("\"waiting\"", "\"busy\"").as_bytes()).unwrap();
+        assert_eq!((entry.status, entry.waiting_for), (Some(Activity::Busy), None));
+    }
+
+    #[test]
+    fn whatever_is_odd_says_nothing() {
+        assert_eq!(ask(b""), None);
+        assert_eq!(ask(b"null"), None);
+        assert_eq!(ask(&REAL.as_bytes()[..200]), None);
+        assert_eq!(ask(&[REAL.as_bytes(), &vec![b' '; 70_000]].concat()), None);
+        assert_eq!(ask("[".repeat(60_000).as_bytes()), None);
+        assert_eq!(ask(REAL.replace("f2cdf2b6", "../../etc").as_bytes()), None);
+        assert_eq!(ask(REAL.replace("/home/anna", "home").as_bytes()), None);
+        assert_eq!(ask(REAL.replace("\"307546\"", "{}").as_bytes()), None);
+    }
+
+    #[test]
+    fn what_is_not_a_plain_file_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let entry = folder.path().join("sessions/20386.json");
+        assert_eq!(activity_in(folder.path(), SESSION), None);
+        fs::create_dir_all(&entry).unwrap();
+        assert_eq!(activity_in(folder.path(), SESSION), None);
+        fs::remove_dir(&entry).unwrap();
+        fs::write(folder.path().join("real"), REAL).unwrap();
+        symlink(folder.path().join("real"), &entry).unwrap();
+        assert_eq!(activity_in(folder.path(), SESSION), None);
+        fs::remove_file(&entry).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &entry, rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert_eq!(activity_in(folder.path(), SESSION), None);
+    }
+}

@@ -58,7 +58,7 @@ mod linux {
     use std::path::Path;
 
     use super::{Holders, answers, rank};
-    use crate::port::process;
+    use crate::port::read;
 
     /// The state of a listening socket in the kernel's table.
     const LISTEN: &str = "0A";
@@ -121,7 +121,7 @@ mod linux {
 
     impl Known {
         fn new(inode: u64, pid: u32, descriptor: u32) -> io::Result<Option<Known>> {
-            let started = process::read(pid)?.map(|process| process.started);
+            let started = read::read(pid)?.map(|process| process.started);
             Ok(started.map(|started| Known { inode, pid, started, descriptor }))
         }
 
@@ -129,7 +129,7 @@ mod linux {
         fn holds(&self) -> bool {
             let target = fs::read_link(format!("/proc/{}/fd/{}", self.pid, self.descriptor));
             let same_socket = target.is_ok_and(|target| inode_of(&target) == Some(self.inode));
-            same_socket && matches!(process::read(self.pid), Ok(Some(now)) if now.started == self.started)
+            same_socket && matches!(read::read(self.pid), Ok(Some(now)) if now.started == self.started)
         }
     }
 
@@ -264,3 +264,6 @@ mod portable {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
