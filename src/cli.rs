@@ -1,6 +1,7 @@
 //! The command line: what can be typed. One file a command; what they print is put together in [`render`].
 
 pub mod check;
+pub mod clear_port;
 pub mod completions;
 pub mod man;
 pub mod out;

@@ -1,5 +1,6 @@
 //! anna-relay: makes two long-running Claude Code sessions one assistant.
 
+pub mod actor;
 pub mod cli;
 pub mod config;
 pub mod control;
@@ -7,6 +8,8 @@ pub mod error;
 pub mod fakechat;
 pub mod guard;
 pub mod handoff;
+pub mod message;
+pub mod port;
 pub mod queue;
 pub mod side;
 pub mod spool;

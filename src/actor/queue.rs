@@ -1,0 +1,165 @@
+//! The Queue: gives events to the spooler, on a thread that may wait for the disk, one batch after the other, and
+//! carries out what comes back.
+
+use std::rc::Rc;
+
+use actix::prelude::*;
+
+use crate::config::Config;
+use crate::error::Result;
+use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
+use crate::queue::{Effect, Event, Receipt, Settings};
+use crate::spool::Store;
+use crate::spooler::{Outcome, Spooler};
+
+use super::wires::Wires;
+
+/// The actor's name.
+pub const NAME: &str = "queue";
+
+/// The actor.
+pub struct Queue {
+    wires: Rc<Wires>,
+    /// At home while no batch is under way.
+    spooler: Option<Spooler>,
+    pending: Vec<Event>,
+    wake: Option<SpawnHandle>,
+    draining: bool,
+}
+
+impl Queue {
+    /// A queue that recovers the spool as soon as it is started.
+    #[must_use]
+    pub fn new(wires: Rc<Wires>) -> Self {
+        Queue { wires, spooler: None, pending: Vec::new(), wake: None, draining: false }
+    }
+
+    fn recover(&mut self, ctx: &mut Context<Self>) {
+        let (config, now, tokens) = (self.wires.config(), self.wires.now(), self.wires.token_range());
+        let opening = tokio::task::spawn_blocking(move || -> Result<Spooler> {
+            Spooler::open(Store::open(&config.paths.spool())?, Settings::from(&*config), tokens, now)
+        });
+        ctx.spawn(opening.into_actor(self).map(|opened, act, ctx| match opened {
+            Ok(Ok(spooler)) => {
+                act.spooler = Some(spooler);
+                act.wires.supervisor.send(ToSupervisor::Recovered);
+                act.pending.push(Event::Tick);
+                act.pending.push(Event::Count);
+                act.pump(ctx);
+            }
+            Ok(Err(error)) => {
+                act.wires.stream.warn(&format!("the spool cannot be used: {error}"));
+                tracing::error!(%error, "recovering the spool");
+                ctx.stop();
+            }
+            Err(_) => ctx.stop(),
+        }));
+    }
+
+    /// Gives what is pending to the spooler, if that is at home.
+    fn pump(&mut self, ctx: &mut Context<Self>) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let Some(mut spooler) = self.spooler.take() else { return };
+        if let Some(handle) = self.wake.take() {
+            ctx.cancel_future(handle);
+        }
+        let (events, now) = (std::mem::take(&mut self.pending), self.wires.now());
+        let working = tokio::task::spawn_blocking(move || {
+            let outcome = spooler.process(events, now);
+            (spooler, outcome)
+        });
+        ctx.spawn(working.into_actor(self).map(|worked, act, ctx| match worked {
+            Ok((spooler, outcome)) => {
+                act.spooler = Some(spooler);
+                act.carry_out(outcome, ctx);
+                act.pump(ctx);
+            }
+            // It panicked, and was lost with its thread; the next Queue reads the truth from the disk.
+            Err(_) => ctx.stop(),
+        }));
+    }
+
+    fn carry_out(&mut self, outcome: Outcome, ctx: &mut Context<Self>) {
+        let now = self.wires.now();
+        for effect in outcome.effects {
+            self.carry_out_one(effect);
+        }
+        if let Some(at) = outcome.wake_at {
+            self.wake = Some(ctx.run_later(at.saturating_sub(now.mono), |act, ctx| {
+                act.wake = None;
+                act.pending.push(Event::Tick);
+                act.pump(ctx);
+            }));
+        }
+        if self.draining && outcome.snapshot.idle {
+            self.wires.supervisor.send(ToSupervisor::Drained);
+        }
+        let mut board = self.wires.board.borrow_mut();
+        board.queue_at = now.mono;
+        board.queue = outcome.snapshot;
+    }
+
+    fn carry_out_one(&self, effect: Effect) {
+        let said = |text: &str, of: Option<crate::handoff::Id>| match of {
+            Some(id) => (format!("{}: {text}", id.short()), format!("anna-relay show {}", id.short())),
+            None => (text.to_owned(), "it is in no hand-off".to_owned()),
+        };
+        match effect {
+            Effect::Push { side, token, uploads } => self.wires.side(side).send(ToSide::Push { token, uploads }),
+            Effect::Note { text, of } => {
+                let (text, rest) = said(&text, of);
+                self.wires.stream.note_of(&text, &rest);
+            }
+            Effect::Warn { text, of } => {
+                let (text, rest) = said(&text, of);
+                self.wires.stream.warn_of(&text, &rest);
+            }
+            Effect::Done(Receipt::Frame(side, seq)) => self.wires.side(side).send(ToSide::Taken(seq)),
+            Effect::Answer(Receipt::Request(request), result) => {
+                self.wires.control.send(ToControl::Answer(request, result));
+            }
+            Effect::Done(_) | Effect::Answer(..) => {}
+        }
+    }
+}
+
+impl Actor for Queue {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.recover(ctx);
+    }
+}
+
+impl Handler<ToQueue> for Queue {
+    type Result = ();
+
+    fn handle(&mut self, ToQueue(event): ToQueue, ctx: &mut Self::Context) {
+        self.draining |= matches!(event, Event::Drain);
+        self.pending.push(event);
+        self.pump(ctx);
+    }
+}
+
+impl Handler<Ping> for Queue {
+    type Result = ();
+
+    /// The Supervisor's ping is also the tick by which files that people make or remove are seen.
+    fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
+        self.wires.answer_ping(NAME);
+        self.pending.push(Event::Tick);
+        self.pump(ctx);
+    }
+}
+
+impl Handler<Reload> for Queue {
+    type Result = ();
+
+    fn handle(&mut self, Reload(config): Reload, ctx: &mut Self::Context) {
+        let config: &Config = &config;
+        self.pending.push(Event::Settings(config.into()));
+        self.pump(ctx);
+    }
+}

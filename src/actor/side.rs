@@ -1,0 +1,252 @@
+//! A side: its websocket and its POSTs. BrainSide and BotSide are this, with a [`Role`] each.
+//!
+//! The reader of the websocket only puts frames into the [`Intake`](super::intake::Intake): it waits for no disk and
+//! for no other side. Whose fakechat it is, is asked before a websocket is opened, once it is open and before each
+//! push; frames are acted on only after the second answer.
+
+mod push;
+mod reader;
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::time::Duration;
+
+use actix::prelude::*;
+
+use crate::config::Side;
+use crate::control::wire::SideState;
+use crate::fakechat::frame::Frame;
+use crate::handoff::SessionKey;
+use crate::message::{Ping, Reload, ToQueue, ToSide};
+use crate::port::Verdict;
+use crate::queue::event::{Event, Upload};
+use crate::queue::Token;
+use crate::side::{Connection, Input};
+
+use super::intake::Taken;
+use super::wires::Wires;
+
+/// What a frame is to a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concern {
+    /// None of the relay's.
+    None,
+    /// It is taken in; its file too, if it has one.
+    Take,
+    /// It is taken in without its file.
+    TakeText,
+}
+
+/// What tells the two sides apart.
+pub trait Role: Unpin + 'static {
+    /// Which one it is.
+    const SIDE: Side;
+    /// The actor's name.
+    const NAME: &'static str;
+    /// What a frame is to it.
+    fn concern(frame: &Frame) -> Concern;
+    /// Sends a frame on to whom it is for.
+    fn send_on(wires: &Wires, taken: &mut Taken);
+}
+
+/// A push that waits for its turn.
+struct Order {
+    token: Token,
+    uploads: Vec<Upload>,
+}
+
+/// The websocket, once it is known whose it is.
+struct Link {
+    /// Counts websockets.
+    epoch: u64,
+    session: Option<SessionKey>,
+    reader: SpawnHandle,
+    /// Dropped to have the reader say goodbye.
+    _stay: tokio::sync::oneshot::Sender<()>,
+}
+
+/// The actor.
+pub struct SideActor<R: Role> {
+    wires: Rc<Wires>,
+    connection: Connection,
+    link: Option<Link>,
+    epochs: u64,
+    orders: VecDeque<Order>,
+    posting: Option<(Token, SpawnHandle)>,
+    /// Pushes whose 204 is not yet old enough, with the time it will be.
+    confirming: Vec<(Token, Duration)>,
+    wake: Option<SpawnHandle>,
+    /// Why the port's holder is not dealt with.
+    barred: Option<(SideState, String)>,
+    was_online: bool,
+    closing: bool,
+    role: PhantomData<R>,
+}
+
+impl<R: Role> SideActor<R> {
+    /// A side that connects as soon as it is started.
+    #[must_use]
+    pub fn new(wires: Rc<Wires>) -> Self {
+        let settle = wires.config().relay.settle;
+        SideActor {
+            wires,
+            connection: Connection::new(settle),
+            link: None,
+            epochs: 0,
+            orders: VecDeque::new(),
+            posting: None,
+            confirming: Vec::new(),
+            wake: None,
+            barred: None,
+            was_online: false,
+            closing: false,
+            role: PhantomData,
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.wires.now().mono
+    }
+
+    /// Takes an event of the connection, does what follows, and shows where it stands.
+    fn step(&mut self, input: Input, ctx: &mut Context<Self>) {
+        let connect = self.connection.step(input, self.now(), fastrand::f64());
+        if connect {
+            self.connect(ctx);
+        }
+        self.confirm_due();
+        self.show();
+        self.tell_queue();
+        self.begin_next(ctx);
+        self.rearm(ctx);
+    }
+
+    /// Has `step` called again when time alone changes something.
+    fn rearm(&mut self, ctx: &mut Context<Self>) {
+        if let Some(handle) = self.wake.take() {
+            ctx.cancel_future(handle);
+        }
+        let confirmed = self.confirming.iter().map(|(_, at)| *at).min();
+        let connection = self.connection.wake_at().filter(|_| !self.closing);
+        let Some(at) = connection.into_iter().chain(confirmed).min() else { return };
+        let wait = at.saturating_sub(self.now());
+        self.wake = Some(ctx.run_later(wait, |act, ctx| {
+            act.wake = None;
+            act.step(Input::Tick, ctx);
+        }));
+    }
+
+    /// Whether that holder of the port may be dealt with; else what it is instead.
+    fn admit(verdict: &Verdict) -> Result<Option<SessionKey>, (SideState, String)> {
+        match verdict {
+            Verdict::Live { session, .. } => Ok(Some(session.key())),
+            Verdict::Free => Err((SideState::Offline, "nobody listens on the port".to_owned())),
+            Verdict::Orphan(_) => {
+                Err((SideState::Orphan, "the session of the fakechat on the port has ended".to_owned()))
+            }
+            Verdict::Foreign { why, .. } => Err((SideState::Foreign, why.clone())),
+            Verdict::Unknown { why } => Err((
+                SideState::Offline,
+                format!("whose fakechat it is cannot be told ({why}); if this machine cannot tell, set relay.holder = \"any\""),
+            )),
+        }
+    }
+
+    fn show(&self) {
+        let mut board = self.wires.board.borrow_mut();
+        let side = board.side(R::SIDE);
+        let (state, why) = match &self.barred {
+            Some((state, why)) if !self.connection.is_up() => (*state, Some(why.clone())),
+            _ => (self.connection.state(), self.connection.why().map(str::to_owned)),
+        };
+        // Trying again and again is one state to a person.
+        let settled = |state| if state == SideState::Connecting { SideState::Offline } else { state };
+        if side.since.is_none() || settled(side.state) != settled(state) {
+            side.since = Some(self.wires.now().wall);
+        }
+        (side.state, side.why) = (state, why);
+    }
+
+    fn tell_queue(&mut self) {
+        let online = self.connection.is_online() && self.link.is_some() && !self.closing;
+        if online == self.was_online {
+            return;
+        }
+        self.was_online = online;
+        if online {
+            self.wires.stream.note(&format!("the {} is online", R::SIDE));
+        } else if !self.closing {
+            let why = self.connection.why().unwrap_or("no reason given");
+            self.wires.stream.note(&format!("the {} is away: {why}", R::SIDE));
+        }
+        self.report();
+    }
+
+    fn report(&self) {
+        let session = self.link.as_ref().and_then(|link| link.session);
+        self.wires.queue.send(ToQueue(Event::Side { side: R::SIDE, online: self.was_online, session }));
+    }
+
+    /// The websocket is gone, or has to go.
+    fn lose(&mut self, why: String, ctx: &mut Context<Self>) {
+        if let Some(link) = self.link.take() {
+            ctx.cancel_future(link.reader);
+        }
+        tracing::info!(side = R::SIDE.name(), why, "no websocket");
+        self.fail_pushes(&why, ctx);
+        self.step(Input::Lost(why), ctx);
+    }
+}
+
+impl<R: Role> Actor for SideActor<R> {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.wires.intake(R::SIDE).borrow_mut().give_up_fetches();
+        self.wires.intake(R::SIDE).borrow_mut().resend();
+        self.send_on();
+        self.step(Input::Tick, ctx);
+    }
+}
+
+impl<R: Role> Handler<ToSide> for SideActor<R> {
+    type Result = ();
+
+    fn handle(&mut self, message: ToSide, ctx: &mut Self::Context) {
+        match message {
+            ToSide::Push { token, uploads } => {
+                self.orders.push_back(Order { token, uploads });
+                self.begin_next(ctx);
+            }
+            ToSide::Taken(seq) => self.wires.intake(R::SIDE).borrow_mut().done(seq),
+            ToSide::Resend => {
+                self.wires.intake(R::SIDE).borrow_mut().resend();
+                self.send_on();
+                self.report();
+            }
+            ToSide::Close => {
+                self.closing = true;
+                self.link = None;
+                self.tell_queue();
+            }
+        }
+    }
+}
+
+impl<R: Role> Handler<Ping> for SideActor<R> {
+    type Result = ();
+
+    fn handle(&mut self, _: Ping, _: &mut Self::Context) {
+        self.wires.answer_ping(R::NAME);
+    }
+}
+
+impl<R: Role> Handler<Reload> for SideActor<R> {
+    type Result = ();
+
+    fn handle(&mut self, Reload(config): Reload, ctx: &mut Self::Context) {
+        self.connection.set_settle(config.relay.settle);
+        self.rearm(ctx);
+    }
+}

@@ -1,0 +1,118 @@
+//! A side's pushes: POSTs one at a time, each then watched for `confirm_ms`.
+
+use std::rc::Rc;
+
+use actix::prelude::*;
+use bytes::Bytes;
+
+use crate::config::Holder;
+use crate::control::wire::SideState;
+use crate::fakechat::upload::{self, Body, PostError, UploadFile};
+use crate::handoff::SessionKey;
+use crate::handoff::words::PartFile;
+use crate::message::ToQueue;
+use crate::queue::event::{Event, Pushed, Upload};
+use crate::queue::Token;
+
+use super::super::wires::Wires;
+use super::{Order, Role, SideActor};
+
+/// How the POSTs of a push ended.
+enum Posted {
+    All,
+    Failed { why: String, permanent: bool },
+    /// Somebody else holds the port now: nothing was posted.
+    HolderChanged(String),
+}
+
+impl<R: Role> SideActor<R> {
+    /// Begins the next push, if none is under way.
+    pub(super) fn begin_next(&mut self, ctx: &mut Context<Self>) {
+        if self.posting.is_some() {
+            return;
+        }
+        let online = self.connection.is_online() && !self.closing;
+        let Some(Order { token, uploads }) = self.orders.pop_front() else { return };
+        let Some(link) = self.link.as_ref().filter(|_| online) else {
+            self.word(token, Pushed::NotTried);
+            return self.begin_next(ctx);
+        };
+        let posting = post_all::<R>(Rc::clone(&self.wires), link.session, uploads).into_actor(self);
+        let handle = ctx.spawn(posting.map(move |posted, act, ctx| {
+            act.posting = None;
+            match posted {
+                Posted::All => {
+                    act.word(token, Pushed::Accepted);
+                    act.confirming.push((token, act.now() + act.wires.config().relay.confirm));
+                    act.confirm_due();
+                }
+                Posted::Failed { why, permanent } => act.word(token, Pushed::Failed { why, permanent }),
+                Posted::HolderChanged(why) => {
+                    act.word(token, Pushed::NotTried);
+                    return act.lose(why, ctx);
+                }
+            }
+            act.begin_next(ctx);
+            act.rearm(ctx);
+        }));
+        self.posting = Some((token, handle));
+    }
+
+    /// The websocket stayed up long enough after these.
+    pub(super) fn confirm_due(&mut self) {
+        let now = self.now();
+        let due: Vec<Token> = self.confirming.extract_if(.., |(_, at)| *at <= now).map(|(token, _)| token).collect();
+        for token in due {
+            self.word(token, Pushed::Confirmed);
+        }
+    }
+
+    /// The websocket dropped: what was not confirmed failed.
+    pub(super) fn fail_pushes(&mut self, why: &str, ctx: &mut Context<Self>) {
+        self.confirm_due();
+        let within = self.wires.config().relay.confirm.as_millis();
+        for (token, _) in std::mem::take(&mut self.confirming) {
+            let why = format!("the websocket dropped within {within} ms after the 204 ({why})");
+            self.word(token, Pushed::Failed { why, permanent: false });
+        }
+        if let Some((token, handle)) = self.posting.take() {
+            ctx.cancel_future(handle);
+            let why = format!("the websocket dropped during the POST ({why})");
+            self.word(token, Pushed::Failed { why, permanent: false });
+        }
+    }
+
+    fn word(&self, token: Token, pushed: Pushed) {
+        self.wires.queue.send(ToQueue(Event::Pushed { token, pushed }));
+    }
+
+    /// Whose fakechat is at the port, if it may be dealt with.
+    pub(super) async fn verdict(wires: &Rc<Wires>) -> Result<Option<SessionKey>, (SideState, String)> {
+        if wires.config().relay.holder == Holder::Any {
+            return Ok(None);
+        }
+        Self::admit(&Rc::clone(wires).judge(R::SIDE).await)
+    }
+}
+
+/// Posts the uploads one after the other, if the port is still the session's.
+async fn post_all<R: Role>(wires: Rc<Wires>, session: Option<SessionKey>, uploads: Vec<Upload>) -> Posted {
+    let config = wires.config();
+    for upload in uploads {
+        match SideActor::<R>::verdict(&wires).await {
+            Ok(now) if now == session => {}
+            Ok(_) => return Posted::HolderChanged("another session's fakechat holds the port now".to_owned()),
+            Err((_, why)) => return Posted::HolderChanged(why),
+        }
+        let file = upload.part.file.map(|file| match file {
+            PartFile::Text { name, text } => UploadFile { name, body: Body::Bytes(Bytes::from(text)) },
+            PartFile::Stored { name, path } => UploadFile { name, body: Body::Path(config.paths.spool().join(path)) },
+        });
+        let upload = upload::Upload { id: upload.id.to_string(), text: upload.part.text, file };
+        if let Err(error) = upload::post(config.relay.port(R::SIDE), &upload).await {
+            let permanent = matches!(error, PostError::Refused { permanent: true, .. });
+            return Posted::Failed { why: error.to_string(), permanent };
+        }
+    }
+    Posted::All
+}

@@ -1,0 +1,161 @@
+//! A side's websocket: opening it, and taking what comes out of it.
+
+use std::rc::Rc;
+
+use actix::prelude::*;
+use tokio::sync::oneshot;
+
+use crate::control::wire::SideState;
+use crate::fakechat::download::fetch;
+use crate::fakechat::frame::Frame;
+use crate::fakechat::socket::{self, Socket};
+use crate::handoff::{Id, SessionKey};
+use crate::queue::Incoming;
+use crate::side::Input;
+use crate::spool::store::{MAX_FILE, TMP};
+
+use super::super::wires::Wires;
+use super::{Concern, Link, Role, SideActor};
+
+/// After so many frames in one go the reader lets the others have a turn.
+const BURST: u32 = 64;
+
+/// What the reader brings.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Heard {
+    epoch: u64,
+    event: socket::Event,
+}
+
+/// Why there is no websocket.
+enum NoLink {
+    Barred(SideState, String),
+    Failed(String),
+}
+
+impl<R: Role> SideActor<R> {
+    /// Opens the websocket, if its holder may be dealt with, before and after.
+    pub(super) fn connect(&mut self, ctx: &mut Context<Self>) {
+        let opening = open::<R>(Rc::clone(&self.wires)).into_actor(self);
+        ctx.spawn(opening.map(|opened, act, ctx| match opened {
+            Ok((socket, session)) => act.connected(socket, session, ctx),
+            Err(NoLink::Barred(state, why)) => {
+                act.barred = Some((state, why.clone()));
+                act.step(Input::Lost(why), ctx);
+            }
+            Err(NoLink::Failed(why)) => {
+                act.barred = None;
+                act.step(Input::Lost(why), ctx);
+            }
+        }));
+    }
+
+    fn connected(&mut self, socket: Socket, session: Option<SessionKey>, ctx: &mut Context<Self>) {
+        self.epochs += 1;
+        self.barred = None;
+        let (stay, gone) = oneshot::channel();
+        let reading = read(socket, self.epochs, ctx.address(), gone);
+        let reader = ctx.spawn(reading.into_actor(self));
+        self.link = Some(Link { epoch: self.epochs, session, reader, _stay: stay });
+        self.step(Input::Connected, ctx);
+        // Without a time to settle it is online at once.
+        self.step(Input::Tick, ctx);
+    }
+
+    fn take(&mut self, frame: Frame, ctx: &mut Context<Self>) {
+        let concern = R::concern(&frame);
+        let file = match &frame {
+            Frame::Message { file: Some(file), .. } if concern == Concern::Take => Some(file.clone()),
+            _ => None,
+        };
+        if concern == Concern::None {
+            self.wires.board.borrow_mut().side(R::SIDE).passed_over += 1;
+            return;
+        }
+        let taken = self.wires.intake(R::SIDE).borrow_mut().take(frame, file.is_some());
+        let Some(seq) = taken else {
+            self.wires.stream.warn(&format!("a frame of the {} was dropped: too much waits for the disk", R::SIDE));
+            return;
+        };
+        if let Some(file) = file {
+            let config = self.wires.config();
+            let (port, to) = (config.relay.port(R::SIDE), config.paths.spool().join(TMP).join(Id::now().to_string()));
+            let fetching = async move {
+                let fetched = fetch(port, &file.url, &to, MAX_FILE).await;
+                (file.name, to, fetched)
+            };
+            ctx.spawn(fetching.into_actor(self).map(move |(name, path, fetched), act, _| {
+                let incoming = match fetched {
+                    Ok(bytes) => Incoming::Fetched { name, path, bytes },
+                    Err(error) => {
+                        act.wires.stream.warn(&format!("a file of the {} could not be had: {error}", R::SIDE));
+                        Incoming::Lost { name }
+                    }
+                };
+                act.wires.intake(R::SIDE).borrow_mut().fetched(seq, incoming);
+                act.send_on();
+            }));
+        }
+        self.send_on();
+    }
+
+    /// Sends on what is ready.
+    pub(super) fn send_on(&self) {
+        let mut intake = self.wires.intake(R::SIDE).borrow_mut();
+        for taken in intake.ready() {
+            R::send_on(&self.wires, taken);
+        }
+    }
+}
+
+impl<R: Role> Handler<Heard> for SideActor<R> {
+    type Result = ();
+
+    fn handle(&mut self, Heard { epoch, event }: Heard, ctx: &mut Self::Context) {
+        if self.link.as_ref().is_none_or(|link| link.epoch != epoch) {
+            return;
+        }
+        match event {
+            socket::Event::Frame(frame) => self.take(frame, ctx),
+            socket::Event::Malformed(malformed) => {
+                self.wires.board.borrow_mut().side(R::SIDE).malformed += 1;
+                tracing::warn!(side = R::SIDE.name(), %malformed, "a frame that makes no sense was passed over");
+            }
+            socket::Event::Closed(why) => self.lose(why, ctx),
+        }
+    }
+}
+
+/// Opens the websocket, asking before and after whose it is.
+async fn open<R: Role>(wires: Rc<Wires>) -> Result<(Socket, Option<SessionKey>), NoLink> {
+    let barred = |(state, why)| match state {
+        SideState::Offline => NoLink::Failed(why),
+        state => NoLink::Barred(state, why),
+    };
+    let port = wires.config().relay.port(R::SIDE);
+    SideActor::<R>::verdict(&wires).await.map_err(barred)?;
+    let socket = socket::connect(port).await.map_err(|error| NoLink::Failed(error.to_string()))?;
+    let session = SideActor::<R>::verdict(&wires).await.map_err(barred)?;
+    Ok((socket, session))
+}
+
+/// Takes from the websocket until it ends, or until it is time to say goodbye.
+async fn read<R: Role>(mut socket: Socket, epoch: u64, to: Addr<SideActor<R>>, mut gone: oneshot::Receiver<()>) {
+    let mut burst = 0;
+    loop {
+        let event = tokio::select! {
+            event = socket.next() => event,
+            _ = &mut gone => return socket.close().await,
+        };
+        let closed = matches!(event, socket::Event::Closed(_));
+        to.do_send(Heard { epoch, event });
+        burst += 1;
+        if closed {
+            return;
+        }
+        if burst % BURST == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}

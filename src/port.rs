@@ -1,0 +1,106 @@
+//! Who holds a port: the fakechat of a live session, an orphan, a stranger, or nobody.
+//!
+//! fakechat outlives its session, keeps its port and goes on saying 204, and anything else may listen there first.
+//! So the relay looks before it acts on a websocket and before each push ([`Judge`]), and ends orphans ([`end`]).
+//!
+//! [`socket`] finds the process, `read` looks at it and its ancestors, [`process`] and [`family`] decide (pure), [`end`] acts, [`registry`] asks what a session is doing.
+
+pub mod end;
+pub mod family;
+pub mod process;
+mod read;
+pub mod registry;
+pub mod socket;
+
+use std::collections::HashMap;
+
+pub use family::{Orphan, Session, Verdict};
+pub use process::Process;
+
+use family::{Question, Table};
+use socket::{Holders, Lookup};
+
+use crate::handoff::SessionKey;
+
+/// How often it is looked before the answer is that it cannot be told: processes come and go between two reads, and
+/// a second look then finds them settled.
+const LOOKS: usize = 3;
+
+/// Says who holds a port. It remembers, per port, the socket's process, so that looking again is cheap, and the
+/// session that each listener had, so that an orphan is known whoever adopts it.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    own_uid: u32,
+    ports: HashMap<u16, Memory>,
+}
+
+/// What is remembered of a port.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    lookup: Lookup,
+    session: Option<(SessionKey, Session)>,
+}
+
+impl Judge {
+    /// A judge for the processes of this user.
+    #[must_use]
+    pub fn new(own_uid: u32) -> Self {
+        Judge { own_uid, ports: HashMap::new() }
+    }
+
+    /// A judge for the processes of the user that this program runs as.
+    #[must_use]
+    pub fn of_this_user() -> Self {
+        Judge::new(rustix::process::geteuid().as_raw())
+    }
+
+    /// Who would be reached at this port. Blocks, but only on the kernel's own tables.
+    pub fn judge(&mut self, port: u16) -> Verdict {
+        let mut verdict = self.look(port);
+        for _ in 1..LOOKS {
+            if !matches!(verdict, Verdict::Unknown { .. }) {
+                break;
+            }
+            verdict = self.look(port);
+        }
+        verdict
+    }
+
+    fn look(&mut self, port: u16) -> Verdict {
+        let own_uid = self.own_uid;
+        let memory = self.ports.entry(port).or_default();
+        let holders = match memory.lookup.holders(port) {
+            Ok(Holders::Nobody) => return Verdict::Free,
+            Ok(Holders::Processes(pids)) => pids,
+            Ok(Holders::Hidden { uid }) => return hidden(uid, own_uid),
+            Err(error) => return Verdict::Unknown { why: format!("looking up who holds the port: {error}") },
+        };
+        let mut table = Table::new();
+        let remembered = memory.session.as_ref().filter(|(listener, _)| holders.contains(&listener.pid));
+        for pid in &holders {
+            if let Err(error) = read::gather(&mut table, *pid, remembered.map(|(_, session)| session)) {
+                return Verdict::Unknown { why: format!("looking at process {pid}: {error}") };
+            }
+        }
+        let is_same = |listener: &SessionKey| table.get(&listener.pid).is_some_and(|now| now.key() == *listener);
+        let previous = remembered.filter(|(listener, _)| is_same(listener)).map(|(_, session)| session);
+        let verdict = family::judge(&Question { port, own_uid, holders: &holders, table: &table, previous });
+        if let Verdict::Live { listener, session } = &verdict {
+            memory.session = Some((listener.key(), session.clone()));
+        }
+        verdict
+    }
+}
+
+/// The verdict on a process that cannot be seen.
+fn hidden(uid: Option<u32>, own_uid: u32) -> Verdict {
+    match uid {
+        Some(uid) if uid == own_uid => {
+            Verdict::Unknown { why: "the process that holds the port cannot be seen from here".to_owned() }
+        }
+        Some(uid) => {
+            Verdict::Foreign { pid: None, command: None, why: format!("it belongs to another user (uid {uid})") }
+        }
+        None => Verdict::Foreign { pid: None, command: None, why: "it belongs to another user".to_owned() },
+    }
+}

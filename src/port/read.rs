@@ -1,0 +1,232 @@
+//! Reading single processes. On Linux straight from `/proc`, which costs microseconds; elsewhere through sysinfo.
+
+use std::io;
+
+use super::family::{MAX_DEPTH, Session, Table};
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::read;
+#[cfg(not(target_os = "linux"))]
+pub(super) use portable::read;
+
+/// Adds to the table: this process, its ancestors up to the first that is not fakechat, and the session it had.
+pub(super) fn gather(table: &mut Table, pid: u32, previous: Option<&Session>) -> io::Result<()> {
+    let mut next = pid;
+    for _ in 0..=MAX_DEPTH {
+        let Some(process) = read(next)? else { break };
+        let (parent, more) = (process.parent, process.pid == pid || process.is_fakechat());
+        table.insert(process.pid, process);
+        if !more || parent == 0 || table.contains_key(&parent) {
+            break;
+        }
+        next = parent;
+    }
+    if let Some(session) = previous
+        && !table.contains_key(&session.pid)
+        && let Some(process) = read(session.pid)?
+    {
+        table.insert(process.pid, process);
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs::{self, File};
+    use std::io::{self, ErrorKind, Read};
+
+    use crate::port::process::{PortSetting, Process};
+
+    /// The most that is read of a command line, bytes: far more than is ever shown or compared.
+    const MAX_COMMAND: u64 = 64 * 1024;
+    /// The most that is read of an environment, bytes: a kernel's own limit is of this order.
+    const MAX_ENVIRON: u64 = 8 * 1024 * 1024;
+
+    /// The process with this id, if there is one.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub fn read(pid: u32) -> io::Result<Option<Process>> {
+        if pid == 0 {
+            return Ok(None);
+        }
+        match read_parts(pid) {
+            Ok(process) => Ok(Some(process)),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_parts(pid: u32) -> io::Result<Process> {
+        let folder = format!("/proc/{pid}");
+        let stat = fs::read(format!("{folder}/stat"))?;
+        let stat = Stat::parse(&stat).ok_or_else(|| io::Error::other(format!("{folder}/stat has an unknown form")))?;
+        let status = fs::read(format!("{folder}/status"))?;
+        let uid = effective_uid(&status).ok_or_else(|| io::Error::other(format!("{folder}/status has no uid")))?;
+        let argv = if stat.zombie { Vec::new() } else { words(&capped(&format!("{folder}/cmdline"), MAX_COMMAND)?) };
+        let mut process = Process {
+            pid,
+            parent: stat.parent,
+            started: stat.started,
+            uid,
+            zombie: stat.zombie,
+            name: stat.name,
+            argv,
+            setting: PortSetting::Unread,
+        };
+        if process.is_server() {
+            process.setting = setting(&folder)?;
+        }
+        Ok(process)
+    }
+
+    /// What its environment says about the port. One that may not be read is not an error: the verdict says so.
+    fn setting(folder: &str) -> io::Result<PortSetting> {
+        let environ = match capped(&format!("{folder}/environ"), MAX_ENVIRON) {
+            Ok(environ) => environ,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(PortSetting::Unread),
+            Err(error) => return Err(error),
+        };
+        let value = environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(b"FAKECHAT_PORT="));
+        Ok(PortSetting::parse(value.map(String::from_utf8_lossy).as_deref()))
+    }
+
+    fn capped(path: &str, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Gone before it was opened, or while it was read (which the kernel says in another way).
+    fn is_gone(error: &io::Error) -> bool {
+        error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+    }
+
+    /// Splits a command line at its NULs. A process that wrote over it (its title) may have left any number of them.
+    fn words(line: &[u8]) -> Vec<String> {
+        let end = line.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let used = line.get(..end).unwrap_or_default();
+        if used.is_empty() {
+            return Vec::new();
+        }
+        used.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    }
+
+    fn effective_uid(status: &[u8]) -> Option<u32> {
+        let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
+        std::str::from_utf8(line).ok()?.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    #[derive(Debug, PartialEq, Eq)]
+    struct Stat {
+        name: String,
+        zombie: bool,
+        parent: u32,
+        started: u64,
+    }
+
+    impl Stat {
+        /// Fields 2, 3, 4 and 22. The name may hold anything, brackets and line breaks too: it ends at the last one.
+        fn parse(line: &[u8]) -> Option<Stat> {
+            let opening = line.iter().position(|byte| *byte == b'(')?;
+            let closing = line.iter().rposition(|byte| *byte == b')')?;
+            let name = String::from_utf8_lossy(line.get(opening + 1..closing)?).into_owned();
+            let mut fields = std::str::from_utf8(line.get(closing + 1..)?).ok()?.split_ascii_whitespace();
+            let zombie = matches!(fields.next()?, "Z" | "X" | "x");
+            let parent = fields.next()?.parse().ok()?;
+            let started = fields.nth(17)?.parse().ok()?;
+            Some(Stat { name, zombie, parent, started })
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_name_with_brackets_does_not_shift_the_fields() {
+            let line = b"42 (a) Z 7 (b) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 307546 1 2 3\n";
+            let stat = Stat::parse(line).unwrap();
+            assert_eq!(stat, Stat { name: "a) Z 7 (b".into(), zombie: false, parent: 7, started: 307_546 });
+            assert_eq!(Stat::parse(b"42 (cut off) S 7"), None);
+            assert_eq!(Stat::parse(b""), None);
+        }
+
+        #[test]
+        fn a_command_line_is_split_at_its_nuls() {
+            assert_eq!(words(b"bun\0server.ts\0"), ["bun", "server.ts"]);
+            assert_eq!(words(b"claude\0\0\0\0"), ["claude"]);
+            assert_eq!(words(b"a\0\0b\0"), ["a", "", "b"]);
+            assert!(words(b"").is_empty());
+        }
+
+        #[test]
+        fn there_is_no_process_0_and_none_past_the_largest_id() {
+            assert_eq!(read(0).unwrap(), None);
+            assert_eq!(read(u32::MAX).unwrap(), None);
+        }
+    }
+}
+
+#[cfg(any(not(target_os = "linux"), test))]
+mod portable {
+    use std::io;
+
+    use sysinfo::{Pid, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
+
+    use crate::port::process::{PortSetting, Process};
+
+    /// The process with this id, if there is one.
+    ///
+    /// # Errors
+    /// The system's tables cannot be read. A process that cannot be seen is taken to be gone.
+    pub fn read(pid: u32) -> io::Result<Option<Process>> {
+        let wanted = [Pid::from_u32(pid)];
+        let what = ProcessRefreshKind::nothing()
+            .with_cmd(UpdateKind::Always)
+            .with_environ(UpdateKind::Always)
+            .with_user(UpdateKind::Always)
+            .without_tasks();
+        let mut system = System::new().map_err(|error| io::Error::other(error.to_string()))?;
+        system.refresh_processes_specifics(ProcessesToUpdate::Some(&wanted), true, what);
+        Ok(system.process(wanted[0]).map(from_sysinfo))
+    }
+
+    fn from_sysinfo(found: &sysinfo::Process) -> Process {
+        let uid = found.effective_user_id().or(found.user_id()).map(|uid| **uid);
+        let mut process = Process {
+            pid: found.pid().as_u32(),
+            parent: found.parent().map_or(0, Pid::as_u32),
+            started: found.start_time(),
+            // A user that cannot be told is nobody's: such a process is foreign.
+            uid: uid.unwrap_or(u32::MAX),
+            zombie: matches!(found.status(), ProcessStatus::Zombie | ProcessStatus::Dead),
+            name: found.name().to_string_lossy().into_owned(),
+            argv: found.cmd().iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            setting: PortSetting::Unread,
+        };
+        // An empty environment is one that was not shown.
+        if process.is_server() && !found.environ().is_empty() {
+            let entries = found.environ().iter().map(|entry| entry.to_string_lossy());
+            let value = entries.into_iter().find_map(|entry| entry.strip_prefix("FAKECHAT_PORT=").map(str::to_owned));
+            process.setting = PortSetting::parse(value.as_deref());
+        }
+        process
+    }
+
+    #[cfg(all(test, target_os = "linux"))]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn both_ways_of_reading_a_process_agree() {
+            for pid in
+                [std::process::id(), rustix::process::getppid().map_or(1, |pid| pid.as_raw_nonzero().get() as u32)]
+            {
+                let here = super::super::linux::read(pid).unwrap().unwrap();
+                let there = read(pid).unwrap().unwrap();
+                assert_eq!(Process { started: 0, ..there }, Process { started: 0, ..here });
+            }
+        }
+    }
+}
