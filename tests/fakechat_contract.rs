@@ -138,6 +138,18 @@ fn a_file_goes_along(chat: &dyn Chat) {
     assert!(got.iter().all(|got| got.file.as_ref() == Some(&bytes)), "a file was changed or lost");
 }
 
+fn files_at_once_do_not_overwrite_each_other(chat: &dyn Chat) {
+    let content = |n: usize| Bytes::from(format!("content of {n}"));
+    let all = run(futures_util::future::join_all((0..32).map(|n| async move {
+        let file = Some(UploadFile { name: "a.txt".into(), body: Body::Bytes(content(n)) });
+        post(chat.port(), &Upload { id: n.to_string(), text: "x".into(), file }).await
+    })));
+    assert!(all.iter().all(Result::is_ok), "{all:?}");
+    for got in chat.got(32) {
+        assert_eq!(got.file, Some(content(got.id.parse().unwrap())), "of {}", got.id);
+    }
+}
+
 fn a_file_of_no_bytes_is_dropped(chat: &dyn Chat) {
     let file = Some(UploadFile { name: "a.txt".into(), body: Body::Bytes(Bytes::new()) });
     put(chat, &Upload { id: "f0".into(), text: "x".into(), file }).unwrap();
@@ -219,7 +231,7 @@ macro_rules! contract {
     ($($name:ident),* $(,)?) => { [$((stringify!($name), $name as fn(&dyn Chat))),*] };
 }
 
-const CONTRACT: [Clause; 13] = contract![
+const CONTRACT: [Clause; 14] = contract![
     uploads_arrive_unchanged_and_in_order,
     a_duplicate_is_delivered_again,
     an_upload_without_id_is_refused_for_good,
@@ -227,6 +239,7 @@ const CONTRACT: [Clause; 13] = contract![
     a_long_text_is_taken,
     a_body_past_the_limit_is_refused,
     a_file_goes_along,
+    files_at_once_do_not_overwrite_each_other,
     a_file_of_no_bytes_is_dropped,
     replies_and_edits_come_as_frames,
     there_is_no_history_and_every_client_hears,

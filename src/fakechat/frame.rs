@@ -52,7 +52,7 @@ pub enum Malformed {
     Binary { len: usize },
     /// Not UTF-8.
     NotUtf8 { len: usize },
-    /// Not JSON; `at` is the byte where that showed.
+    /// No JSON object; `at` is the byte where that showed.
     NotJson { at: usize, len: usize },
     /// JSON, but with a field of the wrong kind; `at` is the byte where that showed.
     WrongShape { at: usize, len: usize },
@@ -73,7 +73,7 @@ impl fmt::Display for Malformed {
         let len = match self {
             Malformed::Binary { len } => f.write_str("a binary frame").map(|()| len),
             Malformed::NotUtf8 { len } => f.write_str("not UTF-8").map(|()| len),
-            Malformed::NotJson { at, len } => write!(f, "not JSON (at byte {at})").map(|()| len),
+            Malformed::NotJson { at, len } => write!(f, "no JSON object (at byte {at})").map(|()| len),
             Malformed::WrongShape { at, len } => write!(f, "a field of the wrong kind (at byte {at})").map(|()| len),
             Malformed::NoType { len } => f.write_str("no type").map(|()| len),
             Malformed::UnknownType { name, len } => write!(f, "unknown type {name:?}").map(|()| len),
@@ -152,6 +152,10 @@ fn repair(bytes: &[u8]) -> String {
 pub fn parse(bytes: &[u8]) -> Result<Frame, Malformed> {
     let len = bytes.len();
     let json = std::str::from_utf8(bytes).map_err(|_| Malformed::NotUtf8 { len })?;
+    if !json.trim_start().starts_with('{') {
+        // serde would take an array for the fields in their order.
+        return Err(Malformed::NotJson { at: 0, len });
+    }
     let raw: Raw = serde_json::from_str(json).map_err(|error| {
         // serde_json's own words may quote the frame. The column counts bytes of the line that it names.
         let before: usize = json.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
@@ -239,7 +243,9 @@ mod tests {
         let long = format!(r#"{{"type":"msg","id":"{}"}}"#, "x".repeat(MAX_ID + 1));
         let table: &[(&[u8], &str)] = &[
             (b"\xffsecret", "not UTF-8, 7 bytes"),
-            (b"secret", "not JSON (at byte 1), 6 bytes"),
+            (b"secret", "no JSON object (at byte 0), 6 bytes"),
+            (br#"["msg","assistant","secret"]"#, "no JSON object (at byte 0), 28 bytes"),
+            (b"{\n\n \"id\": secret}", "no JSON object (at byte 11), 17 bytes"),
             (br#"{"type":"msg","text":{"secret":1}}"#, "a field of the wrong kind (at byte 21), 34 bytes"),
             (br#"{"id":"secret"}"#, "no type, 15 bytes"),
             (b"{\"type\":\"typing\xc2\x9b31m\"}", "unknown type \"typing?31m\", 22 bytes"),

@@ -3,23 +3,25 @@
 //! There is no history: what the session says while no socket is open is not to be had any more. And a text frame
 //! that a client sends becomes a prompt, so this one sends pings, pongs and a close, never anything else.
 
+mod watched;
+
 use std::cell::Cell;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use actix_codec::{AsyncRead, AsyncWrite, Framed, ReadBuf};
+use actix_codec::Framed;
 use actix_http::ws::Item;
-use awc::BoxedSocket;
 use awc::error::{ConnectError as TcpError, SendRequestError, WsClientError};
 use awc::ws::{self, Codec, Message};
 use bytes::{Bytes, BytesMut};
 use futures_util::SinkExt;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
+
+use watched::Watched;
 
 use super::frame::{self, Frame, Malformed};
 use super::{CONNECT_WITHIN, address, client};
@@ -38,6 +40,9 @@ pub const READ_DEADLINE: Duration = Duration::from_secs(45);
 /// How long a ping may stay unanswered. The deadline is counted from the ping, so that a reader that was itself held
 /// up does not take its own silence for the other end's.
 const PONG_WITHIN: Duration = READ_DEADLINE.saturating_sub(PING_EVERY);
+
+/// A frame past this many bytes is rare, and its memory is given back.
+const LONG: usize = 1024 * 1024;
 
 /// How long [`Socket::close`] may take.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
@@ -196,7 +201,14 @@ impl Socket {
     /// Deals with one frame of the websocket.
     fn take(&mut self, item: ws::Frame, cx: &mut Context<'_>) -> Option<Event> {
         match item {
-            ws::Frame::Text(bytes) => Some(read(&bytes)),
+            ws::Frame::Text(bytes) => {
+                let event = read(&bytes);
+                if bytes.len() > LONG {
+                    drop(bytes);
+                    self.shrink();
+                }
+                Some(event)
+            }
             ws::Frame::Binary(bytes) => Some(Event::Malformed(Malformed::Binary { len: bytes.len() })),
             ws::Frame::Continuation(item) => self.assemble(item),
             ws::Frame::Ping(bytes) => {
@@ -250,6 +262,15 @@ impl Socket {
         None
     }
 
+    /// Gives the memory back that a long frame took; the buffer would keep it for as long as the connection lives.
+    fn shrink(&mut self) {
+        self.framed = self.framed.take().map(|framed| {
+            let mut parts = framed.into_parts();
+            parts.read_buf = BytesMut::from(&parts.read_buf[..]);
+            Framed::from_parts(parts)
+        });
+    }
+
     /// Lets go of the connection.
     fn end(&mut self, why: impl Into<String>) {
         self.framed = None;
@@ -281,37 +302,6 @@ fn read(bytes: &[u8]) -> Event {
     match frame::parse(bytes) {
         Ok(frame) => Event::Frame(frame),
         Err(malformed) => Event::Malformed(malformed),
-    }
-}
-
-/// A connection that notes when something was read from it: a long frame is a sign of life before it is complete.
-struct Watched {
-    io: BoxedSocket,
-    heard: Rc<Cell<bool>>,
-}
-
-impl AsyncRead for Watched {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let result = ready!(Pin::new(&mut self.io).poll_read(cx, buf));
-        if buf.filled().len() > before {
-            self.heard.set(true);
-        }
-        Poll::Ready(result)
-    }
-}
-
-impl AsyncWrite for Watched {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
     }
 }
 

@@ -105,6 +105,21 @@ fn a_frame_past_the_limit_ends_the_connection_and_nothing_after_it_counts() {
 }
 
 #[test]
+fn what_follows_a_long_frame_is_read_too() {
+    let double = Double::start(0).unwrap();
+    run(async {
+        let mut socket = connect(double.port()).await.unwrap();
+        double.say_long(3 * LONG);
+        double.edit("m", "next");
+        let Frame::Message { text: Some(text), .. } = frame(socket.next().await) else { panic!("no message") };
+        assert_eq!(text.len(), 3 * LONG);
+        assert_eq!(frame(socket.next().await), edit("next"));
+        double.edit("m", "last");
+        assert_eq!(frame(socket.next().await), edit("last"));
+    });
+}
+
+#[test]
 fn fragments_past_the_limit_or_out_of_place_end_the_connection() {
     let (port, _thread) = websocket(|mut stream| {
         let half = MAX_FRAME / 2 + 1;
