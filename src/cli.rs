@@ -1,13 +1,20 @@
 //! The command line: what can be typed. One file a command; what they print is put together in [`render`].
 
+pub mod change;
 pub mod check;
 pub mod clear_port;
 pub mod completions;
+pub mod demo;
+pub mod list;
 pub mod man;
+pub mod manage;
 pub mod out;
 pub mod render;
+pub mod run;
+pub mod send;
+pub mod status;
 pub mod stream;
-mod values;
+pub mod values;
 
 use std::path::PathBuf;
 use std::time::Duration;

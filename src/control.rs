@@ -1,3 +1,5 @@
 //! The control socket: how `anna-relay status` and the other commands talk to a running bridge.
 
+pub mod client;
+pub mod server;
 pub mod wire;

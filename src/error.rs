@@ -64,6 +64,18 @@ impl Error {
         Error { kind, message: message.into(), hint: None }
     }
 
+    /// A failure of which all has been said: only the exit code is left.
+    #[must_use]
+    pub fn silent(kind: Kind) -> Self {
+        Error::new(kind, "")
+    }
+
+    /// Whether all has been said.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.message.is_empty()
+    }
+
     /// The common kind: the command could not do what it was asked.
     #[must_use]
     pub fn failed(message: impl Into<String>) -> Self {

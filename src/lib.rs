@@ -4,6 +4,7 @@ pub mod actor;
 pub mod cli;
 pub mod config;
 pub mod control;
+pub mod daemon;
 pub mod error;
 pub mod fakechat;
 pub mod guard;

@@ -1,2 +1,7 @@
-//! x
-fn main() {}
+//! The program: see the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    anna_relay::cli::run::run()
+}

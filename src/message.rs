@@ -111,3 +111,18 @@ pub enum Fault {
     /// Never deal with a message again.
     Hang,
 }
+
+#[cfg(debug_assertions)]
+impl Fault {
+    /// Fails.
+    ///
+    /// # Panics
+    /// If that is what was asked for.
+    pub fn strike<A: actix::Actor<Context = actix::Context<A>>>(self, ctx: &mut actix::Context<A>) {
+        use actix::AsyncContext;
+        match self {
+            Fault::Panic => panic!("as a test wanted"),
+            Fault::Hang => ctx.wait(actix::fut::wrap_future(std::future::pending::<()>())),
+        }
+    }
+}

@@ -4,6 +4,7 @@
 
 mod files;
 mod find;
+pub mod request;
 
 use std::time::Duration;
 

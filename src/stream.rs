@@ -15,11 +15,14 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::error::{During, Error, Result};
+use crate::queue::Effect;
 use crate::text;
 use writer::{Queue, Shared, Writer};
 
 /// Characters of an event that are written: a line that a person can still read over.
 const MAX_CHARS: usize = 2_000;
+/// What marks an event that needs a look.
+const WARNING: &str = "⚠ ";
 /// Lines that are kept while they cannot be written: some MiB, and hours of a busy day.
 const MAX_BACKLOG: usize = 10_000;
 
@@ -60,19 +63,19 @@ impl Stream {
         self.add(&line(OffsetDateTime::now_utc(), "", text, None));
     }
 
-    /// Adds an event whose text may be too long; `rest` says where all of it is (`anna-relay show 567890ab`).
-    pub fn note_of(&self, text: &str, rest: &str) {
-        self.add(&line(OffsetDateTime::now_utc(), "", text, Some(rest)));
-    }
-
     /// Adds an event that needs a look.
     pub fn warn(&self, text: &str) {
-        self.add(&line(OffsetDateTime::now_utc(), "⚠ ", text, None));
+        self.add(&line(OffsetDateTime::now_utc(), WARNING, text, None));
     }
 
-    /// Adds an event that needs a look and whose text may be too long; `rest` says where all of it is.
-    pub fn warn_of(&self, text: &str, rest: &str) {
-        self.add(&line(OffsetDateTime::now_utc(), "⚠ ", text, Some(rest)));
+    /// Adds what the queue has to say, if that is anything; what is about a hand-off names it.
+    pub fn record(&self, effect: &Effect) {
+        let (Effect::Note { text, of } | Effect::Warn { text, of }) = effect else { return };
+        let short = of.map(|id| id.short());
+        let text = short.as_ref().map_or_else(|| text.clone(), |short| format!("{short}: {text}"));
+        let rest = short.map(|short| format!("anna-relay show {short}"));
+        let mark = if matches!(effect, Effect::Warn { .. }) { WARNING } else { "" };
+        self.add(&line(OffsetDateTime::now_utc(), mark, &text, rest.as_deref()));
     }
 
     /// Waits until everything is written, at most this long. Says whether it is.

@@ -58,6 +58,12 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
     out
 }
 
+/// `1 hand-off`, `2 hand-offs`.
+#[must_use]
+pub fn count(n: usize, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
 /// How many columns a terminal gives the text.
 #[must_use]
 pub fn columns(text: &str) -> usize {

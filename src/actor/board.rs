@@ -3,9 +3,7 @@
 use time::OffsetDateTime;
 
 use crate::config::{Config, Side};
-use crate::control::wire::{
-    ActorStatus, BreakerStatus, HolderStatus, SessionStatus, SideState, SideStatus, Status,
-};
+use crate::control::wire::{ActorStatus, BreakerStatus, HolderStatus, SessionStatus, SideState, SideStatus, Status};
 use crate::queue::Now;
 use crate::spooler::Snapshot;
 

@@ -15,6 +15,9 @@ use crate::queue::event::{Arrival, Event};
 
 use super::wires::Wires;
 
+#[cfg(debug_assertions)]
+use crate::message::Fault;
+
 /// The actor's name.
 pub const NAME: &str = "guard";
 
@@ -36,7 +39,8 @@ impl Guard {
             Verdict::HandOff(text) => text,
             Verdict::HasReplyTo => {
                 let said = text.unwrap_or_default();
-                return self.dismiss(seq, &format!("a RELAY: of the bot was refused, for it is a reply to something: {said}"));
+                return self
+                    .dismiss(seq, &format!("a RELAY: of the bot was refused, for it is a reply to something: {said}"));
             }
             Verdict::Empty => {
                 return self.dismiss(seq, "a RELAY: of the bot was refused, for there is nothing behind it");
@@ -70,7 +74,9 @@ impl Guard {
         let relay = &self.wires.config().relay;
         let (count, window) = (relay.breaker_count, relay.breaker_window.as_secs_f64());
         let why = format!("more than {count} hand-offs within {window} s");
-        self.wires.stream.warn(&format!("the breaker tripped: {why}; `anna-relay reset-breaker` lets hand-offs in again"));
+        self.wires
+            .stream
+            .warn(&format!("the breaker tripped: {why}; `anna-relay reset-breaker` lets hand-offs in again"));
         let text = format!(
             "the breaker tripped: {why}; further ones are refused until a person runs `anna-relay reset-breaker`. \
              Hand nothing off until then, and say so if asked"
@@ -145,5 +151,14 @@ impl Handler<Reload> for Guard {
 
     fn handle(&mut self, Reload(config): Reload, _: &mut Self::Context) {
         self.wires.breaker.borrow_mut().configure(config.relay.breaker_count, config.relay.breaker_window);
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Handler<Fault> for Guard {
+    type Result = ();
+
+    fn handle(&mut self, fault: Fault, ctx: &mut Self::Context) {
+        fault.strike(ctx);
     }
 }

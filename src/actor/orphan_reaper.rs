@@ -13,6 +13,9 @@ use crate::port::{self, Orphan, Verdict};
 
 use super::wires::Wires;
 
+#[cfg(debug_assertions)]
+use crate::message::Fault;
+
 /// The actor's name.
 pub const NAME: &str = "orphan_reaper";
 /// How long a verdict is waited for: it takes less than a millisecond, or some 10 where all processes are looked at.
@@ -38,9 +41,8 @@ impl OrphanReaper {
     fn look(&self, side: Side) -> impl Future<Output = Verdict> + use<> {
         let (judge, port) = (Arc::clone(&self.judge), self.wires.config().relay.port(side));
         async move {
-            let looking = tokio::task::spawn_blocking(move || {
-                judge.lock().unwrap_or_else(PoisonError::into_inner).judge(port)
-            });
+            let looking =
+                tokio::task::spawn_blocking(move || judge.lock().unwrap_or_else(PoisonError::into_inner).judge(port));
             looking.await.unwrap_or_else(|_| Verdict::Unknown { why: "looking for it failed".to_owned() })
         }
     }
@@ -98,8 +100,12 @@ impl OrphanReaper {
         ctx.spawn(ending.into_actor(self).map(move |ended, act, _| {
             act.ending[side as usize] = false;
             match ended {
-                Ok(Ok(ended)) => act.wires.stream.note(&format!("the orphan on the {side}'s port was ended ({:?})", ended.pids)),
-                Ok(Err(error)) => act.wires.stream.warn(&format!("the orphan on the {side}'s port could not be ended: {error}")),
+                Ok(Ok(ended)) => {
+                    act.wires.stream.note(&format!("the orphan on the {side}'s port was ended ({:?})", ended.pids))
+                }
+                Ok(Err(error)) => {
+                    act.wires.stream.warn(&format!("the orphan on the {side}'s port could not be ended: {error}"))
+                }
                 Err(_) => tracing::error!("ending an orphan failed"),
             }
         }));
@@ -138,4 +144,13 @@ impl Handler<Reload> for OrphanReaper {
     type Result = ();
 
     fn handle(&mut self, _: Reload, _: &mut Self::Context) {}
+}
+
+#[cfg(debug_assertions)]
+impl Handler<Fault> for OrphanReaper {
+    type Result = ();
+
+    fn handle(&mut self, fault: Fault, ctx: &mut Self::Context) {
+        fault.strike(ctx);
+    }
 }

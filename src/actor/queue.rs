@@ -14,6 +14,9 @@ use crate::spooler::{Outcome, Spooler};
 
 use super::wires::Wires;
 
+#[cfg(debug_assertions)]
+use crate::message::Fault;
+
 /// The actor's name.
 pub const NAME: &str = "queue";
 
@@ -102,20 +105,9 @@ impl Queue {
     }
 
     fn carry_out_one(&self, effect: Effect) {
-        let said = |text: &str, of: Option<crate::handoff::Id>| match of {
-            Some(id) => (format!("{}: {text}", id.short()), format!("anna-relay show {}", id.short())),
-            None => (text.to_owned(), "it is in no hand-off".to_owned()),
-        };
         match effect {
             Effect::Push { side, token, uploads } => self.wires.side(side).send(ToSide::Push { token, uploads }),
-            Effect::Note { text, of } => {
-                let (text, rest) = said(&text, of);
-                self.wires.stream.note_of(&text, &rest);
-            }
-            Effect::Warn { text, of } => {
-                let (text, rest) = said(&text, of);
-                self.wires.stream.warn_of(&text, &rest);
-            }
+            Effect::Note { .. } | Effect::Warn { .. } => self.wires.stream.record(&effect),
             Effect::Done(Receipt::Frame(side, seq)) => self.wires.side(side).send(ToSide::Taken(seq)),
             Effect::Answer(Receipt::Request(request), result) => {
                 self.wires.control.send(ToControl::Answer(request, result));
@@ -161,5 +153,14 @@ impl Handler<Reload> for Queue {
         let config: &Config = &config;
         self.pending.push(Event::Settings(config.into()));
         self.pump(ctx);
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Handler<Fault> for Queue {
+    type Result = ();
+
+    fn handle(&mut self, fault: Fault, ctx: &mut Self::Context) {
+        fault.strike(ctx);
     }
 }

@@ -20,12 +20,15 @@ use crate::fakechat::frame::Frame;
 use crate::handoff::SessionKey;
 use crate::message::{Ping, Reload, ToQueue, ToSide};
 use crate::port::Verdict;
-use crate::queue::event::{Event, Upload};
 use crate::queue::Token;
+use crate::queue::event::{Event, Upload};
 use crate::side::{Connection, Input};
 
 use super::intake::Taken;
 use super::wires::Wires;
+
+#[cfg(debug_assertions)]
+use crate::message::Fault;
 
 /// What a frame is to a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +65,6 @@ struct Link {
     epoch: u64,
     session: Option<SessionKey>,
     reader: SpawnHandle,
-    /// Dropped to have the reader say goodbye.
-    _stay: tokio::sync::oneshot::Sender<()>,
 }
 
 /// The actor.
@@ -148,7 +149,9 @@ impl<R: Role> SideActor<R> {
             Verdict::Foreign { why, .. } => Err((SideState::Foreign, why.clone())),
             Verdict::Unknown { why } => Err((
                 SideState::Offline,
-                format!("whose fakechat it is cannot be told ({why}); if this machine cannot tell, set relay.holder = \"any\""),
+                format!(
+                    "whose fakechat it is cannot be told ({why}); if this machine cannot tell, set relay.holder = \"any\""
+                ),
             )),
         }
     }
@@ -227,8 +230,7 @@ impl<R: Role> Handler<ToSide> for SideActor<R> {
             }
             ToSide::Close => {
                 self.closing = true;
-                self.link = None;
-                self.tell_queue();
+                self.lose("the bridge stops".to_owned(), ctx);
             }
         }
     }
@@ -248,5 +250,14 @@ impl<R: Role> Handler<Reload> for SideActor<R> {
     fn handle(&mut self, Reload(config): Reload, ctx: &mut Self::Context) {
         self.connection.set_settle(config.relay.settle);
         self.rearm(ctx);
+    }
+}
+
+#[cfg(debug_assertions)]
+impl<R: Role> Handler<Fault> for SideActor<R> {
+    type Result = ();
+
+    fn handle(&mut self, fault: Fault, ctx: &mut Self::Context) {
+        fault.strike(ctx);
     }
 }

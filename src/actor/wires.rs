@@ -3,13 +3,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use actix::prelude::*;
 use time::OffsetDateTime;
 
 use crate::config::{Config, Side};
-use crate::message::{Judge, Ping, Reload, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor};
+use crate::message::{Judge, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor};
 use crate::queue::Now;
 use crate::stream::Stream;
 
@@ -153,6 +154,3 @@ impl Wires {
         self.supervisor.send(ToSupervisor::Pong(name));
     }
 }
-
-/// What every actor can be asked by the Supervisor.
-pub type Checks = (Recipient<Ping>, Recipient<Reload>);

@@ -112,11 +112,6 @@ fn time_and_ago(then: OffsetDateTime, now: OffsetDateTime) -> String {
     format!("{}, {}", then.to_offset(time::UtcOffset::UTC).format(TIME).unwrap_or_default(), ago(then, now))
 }
 
-/// `1 hand-off`, `2 hand-offs`.
-fn count(n: usize, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
-}
-
 #[cfg(test)]
 mod samples;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::config::Side;
 use crate::handoff::words::{self, Part};
 use crate::handoff::{HandOff, Id, Push, PushOutcome, Reason, SessionKey};
+use crate::text::count;
 
 use super::event::{Effect, Now, Pushed, Token, Upload};
 use super::{Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
@@ -221,7 +222,7 @@ impl Queue {
         }
         if permanent || attempts >= self.settings.max_attempts {
             let reason = if permanent { Reason::Refused } else { Reason::Attempts };
-            self.warn(Some(id), format!("given up, {}, after {}: {why}", reason.word(), count(push + 1, "push", "es")));
+            self.warn(Some(id), format!("given up, {}, after {}: {why}", reason.word(), count(push + 1, "attempt")));
             self.change(id, true, |h| h.give_up(reason, Some(why), now.wall));
         } else {
             self.note(Some(id), format!("did not reach the brain (attempt {}): {why}; it is tried again", push + 1));
@@ -369,16 +370,11 @@ fn failure_text(h: &HandOff) -> String {
     let what = match failed.reason {
         Reason::Cancelled => "was cancelled".to_owned(),
         Reason::Refused => format!("was given up: the brain's fakechat refused it ({why})"),
-        _ => format!("was given up after {}: {why}", count(h.pushes.len(), "push", "es")),
+        _ => format!("was given up after {}: {why}", count(h.pushes.len(), "attempt")),
     };
     let next = match failed.reason {
         Reason::Cancelled => String::new(),
         _ => format!("; `anna-relay retry {}` tries it again", h.id.short()),
     };
     format!("hand-off {} {what}{next}{again}\n{}", h.id, words::asked(&h.text))
-}
-
-/// `1 push`, `2 pushes`.
-pub(super) fn count(n: usize, one: &str, ending: &str) -> String {
-    format!("{n} {one}{}", if n == 1 { "" } else { ending })
 }

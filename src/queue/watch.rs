@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::handoff::{HandOff, PushOutcome};
+use crate::text::count;
 
 use super::event::Now;
-use super::push::count;
 use super::{Outage, Queue};
 
 impl Queue {
@@ -74,11 +74,7 @@ impl Queue {
             },
         };
         let wait = if waiting == 1 { "waits and goes" } else { "wait and go" };
-        self.notify(
-            format!("the brain {why}: {} {wait} on when it is back", count(waiting, "hand-off", "s")),
-            true,
-            now,
-        );
+        self.notify(format!("the brain {why}: {} {wait} on when it is back", count(waiting, "hand-off")), true, now);
     }
 }
 

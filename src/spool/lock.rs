@@ -4,8 +4,8 @@
 //! blocks nobody. The file says who holds it, for a person.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,21 @@ pub struct Owner {
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
+    /// A file to remove with it.
+    passing: Option<PathBuf>,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // While it is held: whoever opened the file before sees that the name is another's, and opens it anew.
+        if let Some(path) = &self.passing
+            && std::fs::remove_file(path).is_ok()
+            && let Some(dir) = path.parent()
+        {
+            // Only if it was the last one in it.
+            std::fs::remove_dir(dir).unwrap_or_default();
+        }
+    }
 }
 
 impl Lock {
@@ -52,7 +67,7 @@ impl Lock {
     /// # Errors
     /// Of kind [`Kind::Busy`] if a bridge has it.
     pub fn spool(root: &Path, role: Role) -> Result<Lock> {
-        Lock::take(&root.join("lock"), role, &format!("the spool {}", root.display()))
+        Lock::take(&root.join("lock"), role, &format!("the spool {}", root.display()), None)
     }
 
     /// Takes the lock on a port of this machine.
@@ -61,19 +76,28 @@ impl Lock {
     /// Of kind [`Kind::Busy`] if a bridge has it.
     pub fn port(port: u16) -> Result<Lock> {
         let dir = ports_dir();
-        private_dir(&dir).during(format_args!("opening the folder of port locks {}", dir.display()))?;
-        Lock::take(&dir.join(format!("port-{port}.lock")), Role::Bridge, &format!("port {port}"))
+        let path = dir.join(format!("port-{port}.lock"));
+        Lock::take(&path, Role::Bridge, &format!("port {port}"), Some(&dir))
     }
 
-    fn take(path: &Path, role: Role, what: &str) -> Result<Lock> {
+    /// Takes the lock of that file. `passing`: it is removed afterwards, and the folder made for it.
+    fn take(path: &Path, role: Role, what: &str, passing: Option<&Path>) -> Result<Lock> {
         let doing = || format!("locking {}", path.display());
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path).during(doing())?;
+        options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let deadline = Instant::now() + PATIENCE;
-        loop {
+        let mut file = loop {
+            if let Some(dir) = passing {
+                private_dir(dir).during(format_args!("opening the folder of locks {}", dir.display()))?;
+            }
+            let mut file = match options.open(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < deadline => continue,
+                opened => opened.during(doing())?,
+            };
             match file.try_lock() {
-                Ok(()) => break,
+                Ok(()) if is_at(&file, path) => break file,
+                Ok(()) => continue,
                 Err(TryLockError::Error(error)) => return Err(Error::failed(format!("{}: {error}", doing()))),
                 Err(TryLockError::WouldBlock) => {}
             }
@@ -82,15 +106,22 @@ impl Lock {
                 return Err(taken(what, owner));
             }
             std::thread::sleep(RETRY);
-        }
+        };
         let owner = serde_json::to_vec(&Owner { pid: std::process::id(), role }).during(doing())?;
         let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&owner));
         if let Err(error) = written {
             // The lock is held all the same; only what it tells a person is missing (a full disk, say).
             tracing::warn!(%error, "writing who holds {}", path.display());
         }
-        Ok(Lock { _file: file })
+        Ok(Lock { _file: file, passing: passing.map(|_| path.to_owned()) })
     }
+}
+
+/// Whether the file is still the one of that name.
+fn is_at(file: &File, path: &Path) -> bool {
+    let named = std::fs::symlink_metadata(path).map(|meta| (meta.dev(), meta.ino()));
+    let held = file.metadata().map(|meta| (meta.dev(), meta.ino()));
+    matches!((named, held), (Ok(named), Ok(held)) if named == held)
 }
 
 fn owner(file: &mut File) -> Option<Owner> {

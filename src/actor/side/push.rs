@@ -11,8 +11,8 @@ use crate::fakechat::upload::{self, Body, PostError, UploadFile};
 use crate::handoff::SessionKey;
 use crate::handoff::words::PartFile;
 use crate::message::ToQueue;
-use crate::queue::event::{Event, Pushed, Upload};
 use crate::queue::Token;
+use crate::queue::event::{Event, Pushed, Upload};
 
 use super::super::wires::Wires;
 use super::{Order, Role, SideActor};
@@ -20,7 +20,10 @@ use super::{Order, Role, SideActor};
 /// How the POSTs of a push ended.
 enum Posted {
     All,
-    Failed { why: String, permanent: bool },
+    Failed {
+        why: String,
+        permanent: bool,
+    },
     /// Somebody else holds the port now: nothing was posted.
     HolderChanged(String),
 }

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use actix::prelude::*;
-use tokio::sync::oneshot;
 
 use crate::control::wire::SideState;
 use crate::fakechat::download::fetch;
@@ -54,10 +53,9 @@ impl<R: Role> SideActor<R> {
     fn connected(&mut self, socket: Socket, session: Option<SessionKey>, ctx: &mut Context<Self>) {
         self.epochs += 1;
         self.barred = None;
-        let (stay, gone) = oneshot::channel();
-        let reading = read(socket, self.epochs, ctx.address(), gone);
+        let reading = read(socket, self.epochs, ctx.address());
         let reader = ctx.spawn(reading.into_actor(self));
-        self.link = Some(Link { epoch: self.epochs, session, reader, _stay: stay });
+        self.link = Some(Link { epoch: self.epochs, session, reader });
         self.step(Input::Connected, ctx);
         // Without a time to settle it is online at once.
         self.step(Input::Tick, ctx);
@@ -140,17 +138,12 @@ async fn open<R: Role>(wires: Rc<Wires>) -> Result<(Socket, Option<SessionKey>),
     Ok((socket, session))
 }
 
-/// Takes from the websocket until it ends, or until it is time to say goodbye.
-async fn read<R: Role>(mut socket: Socket, epoch: u64, to: Addr<SideActor<R>>, mut gone: oneshot::Receiver<()>) {
-    let mut burst = 0;
-    loop {
-        let event = tokio::select! {
-            event = socket.next() => event,
-            _ = &mut gone => return socket.close().await,
-        };
+/// Takes from the websocket until it ends.
+async fn read<R: Role>(mut socket: Socket, epoch: u64, to: Addr<SideActor<R>>) {
+    for burst in 1_u32.. {
+        let event = socket.next().await;
         let closed = matches!(event, socket::Event::Closed(_));
         to.do_send(Heard { epoch, event });
-        burst += 1;
         if closed {
             return;
         }

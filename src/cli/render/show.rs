@@ -2,10 +2,10 @@
 
 use time::OffsetDateTime;
 
-use super::{Ink, Style, ago, count, time_and_ago};
+use super::{Ink, Style, ago, time_and_ago};
 use crate::handoff::listed::{Listed, Stage};
 use crate::handoff::{Attachment, Failure, HandOff, Origin, Outcome, Push, PushOutcome};
-use crate::text::{on_one_line, visible};
+use crate::text::{count, on_one_line, visible};
 
 /// Columns that a label and the room after it take.
 const LABEL: usize = 9;

@@ -2,10 +2,10 @@
 
 use time::OffsetDateTime;
 
-use super::{Ink, Style, count, seconds_since, span};
+use super::{Ink, Style, seconds_since, span};
 use crate::config::{Config, Side};
 use crate::control::wire::{Activity, SideState, SideStatus, Status};
-use crate::text::on_one_line;
+use crate::text::{count, on_one_line};
 
 /// Columns that a label and the room after it take.
 const LABEL: usize = 9;

@@ -1,0 +1,340 @@
+//! The Supervisor: starts the actors, starts one again that fell or froze, and gives up when that happens too often.
+//!
+//! actix's own supervisor does not see a panic: the actor is gone, and what is sent to it vanishes. So each actor runs
+//! as a task whose end is waited for here, and a fresh one is made by its factory. What was in its mailbox is lost, so
+//! those that had sent something are told to send it again; the truth is on disk, and in [`Wires`].
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use tokio::net::UnixListener;
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinHandle};
+
+use crate::config::{Config, Side};
+use crate::control::wire::ActorStatus;
+use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
+use crate::queue::Event;
+
+use super::bot_side::Bot;
+use super::brain_side::Brain;
+use super::control::{self, Control};
+use super::guard::{self, Guard};
+use super::orphan_reaper::{self, OrphanReaper};
+use super::queue::{self, Queue};
+use super::side::{Role, SideActor};
+use super::wires::Wires;
+
+#[cfg(debug_assertions)]
+use crate::message::Fault;
+
+/// How often each actor is asked whether it is there. Long, for each time wakes the machine.
+const TICK: Duration = Duration::from_secs(5);
+/// An actor that has not answered by so many ticks is frozen.
+const PATIENCE: u32 = 3;
+/// The wait before an actor's first restart; it doubles.
+const BACK_OFF: Duration = Duration::from_millis(100);
+/// The longest wait before a restart.
+const MAX_BACK_OFF: Duration = Duration::from_secs(5);
+/// More restarts than this within [`BUDGET_WINDOW`] and the process ends, for systemd to start it again.
+const BUDGET: usize = 5;
+/// See [`BUDGET`].
+const BUDGET_WINDOW: Duration = Duration::from_secs(60);
+
+/// How far the bridge has come. The daemon waits for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The actors are being started.
+    Starting,
+    /// The spool is recovered, and all run.
+    Running,
+    /// All that was under way is finished.
+    Drained,
+    /// An actor fell too often: its name.
+    Failed(&'static str),
+}
+
+/// One actor, as the Supervisor sees it.
+struct Child {
+    name: &'static str,
+    start: fn(&Supervisor) -> (JoinHandle<()>, Running),
+    running: Option<Running>,
+    /// Ticks since it last answered.
+    silent: u32,
+    restarts: u32,
+}
+
+/// An actor that was started.
+struct Running {
+    abort: AbortHandle,
+    ping: Recipient<Ping>,
+    reload: Recipient<Reload>,
+}
+
+/// The actor.
+pub struct Supervisor {
+    wires: Rc<Wires>,
+    listener: Arc<UnixListener>,
+    desk: Rc<RefCell<control::Desk>>,
+    children: Vec<Child>,
+    /// When actors were started again, lately.
+    restarts: VecDeque<Duration>,
+    stage: watch::Sender<Stage>,
+    /// Called at each tick at which all actors had answered.
+    alive: Box<dyn Fn(&Wires)>,
+    tick: Duration,
+}
+
+impl Supervisor {
+    /// A supervisor that starts all actors when it is started. `alive` is told at each tick that all is well.
+    #[must_use]
+    pub fn new(
+        wires: Rc<Wires>,
+        listener: UnixListener,
+        stage: watch::Sender<Stage>,
+        alive: impl Fn(&Wires) + 'static,
+    ) -> Self {
+        let child = |name, start| Child { name, start, running: None, silent: 0, restarts: 0 };
+        // Those that others send to come first.
+        let children = vec![
+            child(orphan_reaper::NAME, start_reaper),
+            child(queue::NAME, start_queue),
+            child(guard::NAME, start_guard),
+            child(Brain::NAME, start_brain),
+            child(Bot::NAME, start_bot),
+            child(control::NAME, start_control),
+        ];
+        Supervisor {
+            wires,
+            listener: Arc::new(listener),
+            desk: Rc::default(),
+            children,
+            restarts: VecDeque::new(),
+            stage,
+            alive: Box::new(alive),
+            tick: tick(),
+        }
+    }
+
+    fn start(&mut self, at: usize, ctx: &mut Context<Self>) {
+        let (task, running) = (self.children[at].start)(self);
+        let waiting = task.into_actor(self).map(move |ended, act, ctx| {
+            let why = match ended {
+                Ok(()) => "it stopped",
+                Err(error) if error.is_panic() => "it panicked",
+                Err(_) => "it did not answer",
+            };
+            act.ended(at, why, ctx);
+        });
+        ctx.spawn(waiting);
+        let child = &mut self.children[at];
+        (child.running, child.silent) = (Some(running), 0);
+        self.show();
+    }
+
+    fn ended(&mut self, at: usize, why: &str, ctx: &mut Context<Self>) {
+        let now = self.wires.now().mono;
+        let child = &mut self.children[at];
+        child.running = None;
+        child.restarts += 1;
+        let name = child.name;
+        self.wires.stream.warn(&format!("a part of the relay failed ({name}: {why}); it is started again"));
+        tracing::error!(actor = name, why, "an actor failed");
+        self.restarts.push_back(now);
+        self.restarts.retain(|at| now.saturating_sub(*at) <= BUDGET_WINDOW);
+        if self.restarts.len() > BUDGET {
+            self.stage.send_replace(Stage::Failed(name));
+            return;
+        }
+        let doublings = u32::try_from(self.restarts.len() - 1).unwrap_or_default();
+        let wait = (BACK_OFF * 2_u32.pow(doublings)).min(MAX_BACK_OFF);
+        self.show();
+        ctx.run_later(wait, move |act, ctx| {
+            act.start(at, ctx);
+            act.tell_of_restart(name);
+        });
+    }
+
+    /// Those that had sent something to an actor that fell send it again.
+    fn tell_of_restart(&self, name: &str) {
+        let wires = &self.wires;
+        match name {
+            queue::NAME => {
+                wires.side(Side::Brain).send(ToSide::Resend);
+                wires.side(Side::Bot).send(ToSide::Resend);
+                wires.control.send(ToControl::Resend);
+            }
+            guard::NAME => {
+                wires.side(Side::Bot).send(ToSide::Resend);
+                wires.control.send(ToControl::Resend);
+            }
+            control::NAME => wires.control.send(ToControl::Resend),
+            Brain::NAME => wires.queue.send(ToQueue(Event::SideReset(Side::Brain))),
+            Bot::NAME => wires.queue.send(ToQueue(Event::SideReset(Side::Bot))),
+            _ => {}
+        }
+    }
+
+    /// Asks all whether they are there, and puts an end to those that are not.
+    fn tick(&mut self, ctx: &mut Context<Self>) {
+        if self.children.iter().all(|child| child.silent == 0 && child.running.is_some()) {
+            (self.alive)(&self.wires);
+        }
+        for child in &mut self.children {
+            let Some(running) = &child.running else { continue };
+            child.silent += 1;
+            if child.silent > PATIENCE {
+                running.abort.abort();
+            } else {
+                running.ping.do_send(Ping);
+            }
+        }
+        ctx.run_later(self.tick, Self::tick);
+    }
+
+    fn show(&self) {
+        let status = |child: &Child| ActorStatus {
+            name: child.name.to_owned(),
+            state: if child.running.is_some() { "running" } else { "restarting" }.to_owned(),
+            restarts: child.restarts,
+        };
+        self.wires.board.borrow_mut().actors = self.children.iter().map(status).collect();
+    }
+
+    fn reload(&self, config: &Arc<Config>) {
+        self.wires.set_config(Arc::clone(config));
+        for running in self.children.iter().filter_map(|child| child.running.as_ref()) {
+            running.reload.do_send(Reload(Arc::clone(config)));
+        }
+    }
+}
+
+impl Actor for Supervisor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.wires.supervisor.fill(ctx.address().recipient());
+        for at in 0..self.children.len() {
+            self.start(at, ctx);
+        }
+        self.tick(ctx);
+    }
+}
+
+impl Handler<ToSupervisor> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, message: ToSupervisor, _: &mut Self::Context) {
+        match message {
+            ToSupervisor::Pong(name) => {
+                if let Some(child) = self.children.iter_mut().find(|child| child.name == name) {
+                    child.silent = 0;
+                }
+            }
+            ToSupervisor::Recovered => {
+                self.stage.send_if_modified(|stage| {
+                    let starting = *stage == Stage::Starting;
+                    if starting {
+                        *stage = Stage::Running;
+                    }
+                    starting
+                });
+            }
+            ToSupervisor::Reload(config) => self.reload(&config),
+            ToSupervisor::Drain => self.wires.queue.send(ToQueue(Event::Drain)),
+            ToSupervisor::Drained => {
+                let all_taken = Side::BOTH.into_iter().all(|side| self.wires.intake(side).borrow().is_empty());
+                if all_taken {
+                    for side in Side::BOTH {
+                        self.wires.side(side).send(ToSide::Close);
+                    }
+                    self.stage.send_replace(Stage::Drained);
+                }
+            }
+        }
+    }
+}
+
+/// Starts an actor as a task, and puts it where the others find it.
+fn run<A>(actor: A, found: impl FnOnce(&Addr<A>)) -> (JoinHandle<()>, Running)
+where
+    A: Actor<Context = Context<A>> + Handler<Ping> + Handler<Reload>,
+{
+    let context = Context::new();
+    let address = context.address();
+    found(&address);
+    let task = actix_rt::spawn(context.into_future(actor));
+    let running =
+        Running { abort: task.abort_handle(), ping: address.clone().recipient(), reload: address.recipient() };
+    (task, running)
+}
+
+fn start_reaper(this: &Supervisor) -> (JoinHandle<()>, Running) {
+    let wires = &this.wires;
+    run(OrphanReaper::new(Rc::clone(wires)), |address| {
+        wires.reaper.replace(Some(address.clone().recipient()));
+        expose(wires, orphan_reaper::NAME, address);
+    })
+}
+
+fn start_queue(this: &Supervisor) -> (JoinHandle<()>, Running) {
+    let wires = &this.wires;
+    run(Queue::new(Rc::clone(wires)), |address| {
+        wires.queue.fill(address.clone().recipient());
+        expose(wires, queue::NAME, address);
+    })
+}
+
+fn start_guard(this: &Supervisor) -> (JoinHandle<()>, Running) {
+    let wires = &this.wires;
+    run(Guard::new(Rc::clone(wires)), |address| {
+        wires.guard.fill(address.clone().recipient());
+        expose(wires, guard::NAME, address);
+    })
+}
+
+fn start_side<R: Role>(wires: &Rc<Wires>) -> (JoinHandle<()>, Running) {
+    run(SideActor::<R>::new(Rc::clone(wires)), |address| {
+        wires.side(R::SIDE).fill(address.clone().recipient());
+        expose(wires, R::NAME, address);
+    })
+}
+
+fn start_brain(this: &Supervisor) -> (JoinHandle<()>, Running) {
+    start_side::<Brain>(&this.wires)
+}
+
+fn start_bot(this: &Supervisor) -> (JoinHandle<()>, Running) {
+    start_side::<Bot>(&this.wires)
+}
+
+fn start_control(this: &Supervisor) -> (JoinHandle<()>, Running) {
+    let wires = &this.wires;
+    let control = Control::new(Rc::clone(wires), Arc::clone(&this.listener), Rc::clone(&this.desk));
+    run(control, |address| {
+        wires.control.fill(address.clone().recipient());
+        expose(wires, control::NAME, address);
+    })
+}
+
+/// In test builds an actor can be made to fail.
+#[cfg(debug_assertions)]
+fn expose<A: Actor<Context = Context<A>> + Handler<Fault>>(wires: &Wires, name: &'static str, address: &Addr<A>) {
+    wires.faults.borrow_mut().insert(name, address.clone().recipient());
+}
+
+#[cfg(not(debug_assertions))]
+fn expose<A>(_: &Wires, _: &'static str, _: &A) {}
+
+/// The tick; in test builds another can be given, so that no test waits for a frozen actor's full 15 s.
+fn tick() -> Duration {
+    #[cfg(debug_assertions)]
+    if let Some(millis) = std::env::var("ANNA_RELAY_TEST_TICK_MS").ok().and_then(|millis| millis.parse().ok()) {
+        return Duration::from_millis(millis);
+    }
+    TICK
+}

@@ -1,0 +1,115 @@
+//! `pause`, `resume`, `retry`, `cancel`, `prune`, `reset-breaker`: what a person does with the queue.
+
+use serde_json::json;
+use time::OffsetDateTime;
+
+use crate::config::Config;
+use crate::control::client::Client;
+use crate::control::wire::Command;
+use crate::error::Result;
+use crate::handoff::life::State;
+use crate::handoff::{HandOff, Id};
+use crate::spool::read::Reader;
+use crate::text::{count, one_line};
+
+use super::change::{carry_out, without_bridge};
+use super::out;
+
+/// Columns of a hand-off's text in a line about it.
+const TEXT: usize = 60;
+
+/// Lets hand-offs wait.
+///
+/// # Errors
+/// It is not paused.
+pub fn pause(config: &Config, reason: Option<String>) -> Result<()> {
+    carry_out(config, &Command::Pause { reason })?;
+    out::print_line("paused: hand-offs wait until `anna-relay resume`")
+}
+
+/// Lets them go on.
+///
+/// # Errors
+/// It is still paused.
+pub fn resume(config: &Config) -> Result<()> {
+    let answer = carry_out(config, &Command::Resume)?;
+    let waiting = answer["waiting"].as_u64().unwrap_or_default();
+    let then = without_bridge(config).unwrap_or("they go to the brain in order");
+    match waiting {
+        0 => out::print_line("resumed: nothing waits"),
+        n => out::print_line(&format!("resumed: {n} waiting; {then}")),
+    }
+}
+
+/// Has one tried again.
+///
+/// # Errors
+/// There is none of that name, or it is done already.
+pub fn retry(config: &Config, part: &str) -> Result<()> {
+    let id = Reader::new(&config.paths.spool()).resolve(part)?;
+    carry_out(config, &Command::Retry { id: id.to_string() })?;
+    out::print_line(&format!("{} is tried again", id.short()))
+}
+
+/// Gives one up.
+///
+/// # Errors
+/// There is none of that name, or it is done already.
+pub fn cancel(config: &Config, part: &str) -> Result<()> {
+    let reader = Reader::new(&config.paths.spool());
+    let id = reader.resolve(part)?;
+    carry_out(config, &Command::Cancel { id: id.to_string() })?;
+    let taken_back = reader.load(id)?.is_some_and(|(h, _)| h.failed.is_some_and(|failed| failed.take_back));
+    let then = if taken_back { "; the brain is told to stop work on it" } else { "" };
+    out::print_line(&format!("{} is cancelled{then}", id.short()))
+}
+
+/// Deletes old closed hand-offs.
+///
+/// # Errors
+/// One cannot be deleted.
+pub fn prune(config: &Config, args: &super::Prune) -> Result<()> {
+    let states = if args.states.is_empty() { &[State::Done, State::Failed][..] } else { &args.states };
+    let (reader, now) = (Reader::new(&config.paths.spool()), OffsetDateTime::now_utc());
+    let mut old: Vec<HandOff> = Vec::new();
+    for id in reader.ids(states)? {
+        if let Some((h, state)) = reader.load(id)?
+            && states.contains(&state)
+            && now - h.created > args.older_than
+        {
+            old.push(HandOff { results: Vec::new(), ..h });
+        }
+    }
+    let ids: Vec<Id> = old.iter().map(|h| h.id).collect();
+    if !args.dry_run && !ids.is_empty() {
+        carry_out(config, &Command::Prune { ids: ids.iter().map(Id::to_string).collect() })?;
+    }
+    if args.output.json {
+        return out::print_json(&json!({ "dry_run": args.dry_run, "pruned": ids }));
+    }
+    let verb = if args.dry_run { "would be deleted" } else { "deleted" };
+    for h in &old {
+        out::print_line(&format!("{}  {}", h.id.short(), one_line(&h.text, TEXT)))?;
+    }
+    out::print_line(&format!("{} {verb}", count(ids.len(), "hand-off")))
+}
+
+/// Lets the bot's hand-offs in again.
+///
+/// # Errors
+/// The bridge does not answer.
+pub fn reset_breaker(config: &Config) -> Result<()> {
+    let Some(mut client) = Client::connect(&config.paths.spool())? else {
+        return out::print_line("no bridge runs, so no breaker is tripped: the next one starts with a fresh one");
+    };
+    let answer = client.ask(Command::ResetBreaker)?;
+    if answer["was_tripped"] != true {
+        return out::print_line("the breaker had not tripped; its window is empty now");
+    }
+    let refused = answer["refused"].as_u64().unwrap_or_default();
+    out::print_line(&format!("the breaker is reset: {refused} had been refused"))?;
+    match refused {
+        0 => Ok(()),
+        _ => out::print_line("`anna-relay list --state failed` shows them, `anna-relay retry ID` brings one back"),
+    }
+}

@@ -1,0 +1,119 @@
+//! `send`: a hand-off from a script.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+
+use crate::config::Config;
+use crate::control::client::Client;
+use crate::control::wire::Command;
+use crate::error::{During, Error, Kind, Result};
+use crate::fakechat::upload::MAX_BODY;
+use crate::handoff::listed::Listed;
+use crate::handoff::{HandOff, Id};
+use crate::spool::read::Reader;
+use crate::text::visible;
+
+use super::change::{carry_out, without_bridge};
+use super::out;
+
+/// How often the spool is looked at while no bridge runs that could say when there is a result.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Has a hand-off accepted, prints its id, and, if asked to, waits for its result.
+///
+/// # Errors
+/// It was not accepted; it was given up; (kind `TimedOut`) there was no result in time.
+pub fn run(config: &Config, args: &super::Send) -> Result<()> {
+    let text = match args.text.as_str() {
+        "-" => from_stdin()?,
+        text => text.to_owned(),
+    };
+    let text = text.trim().to_owned();
+    if text.is_empty() && args.files.is_empty() {
+        return Err(Error::failed("sending a hand-off: there is nothing in it").hint("give a text, a --file, or both"));
+    }
+    let files = args.files.iter().map(|path| absolute(path)).collect::<Result<_>>()?;
+    let answer = carry_out(config, &Command::Send { text, files })?;
+    let id: Id = answer["id"].as_str().unwrap_or_default().parse().during("reading the id of the hand-off")?;
+    if !args.output.json {
+        out::print_line(&id.to_string())?;
+    } else if !args.wait {
+        out::print_json(&json!({ "id": id }))?;
+    }
+    if !args.wait {
+        if let (Some(hint), true) = (without_bridge(config), out::is_terminal()) {
+            out::say(hint);
+        }
+        return Ok(());
+    }
+    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+    let done = wait(config, id, deadline)?;
+    report(&done, args.output.json)
+}
+
+fn from_stdin() -> Result<String> {
+    let mut text = String::new();
+    io::stdin().take(MAX_BODY).read_to_string(&mut text).during("reading the hand-off from standard input")?;
+    Ok(text)
+}
+
+fn absolute(path: &PathBuf) -> Result<PathBuf> {
+    std::fs::canonicalize(path).during(format_args!("taking the file {}", path.display()))
+}
+
+/// Waits until it has a result or is given up: told by the bridge, or, while none runs, by a look now and then.
+fn wait(config: &Config, id: Id, deadline: Option<Instant>) -> Result<Listed> {
+    let root = config.paths.spool();
+    let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    loop {
+        if let Some((handoff, state)) = Reader::new(&root).load(id)?
+            && !handoff.waits_for_result()
+        {
+            return Ok(Listed { handoff, state });
+        }
+        if left().is_some_and(|left| left.is_zero()) {
+            return Err(Error::new(Kind::TimedOut, format!("waiting for hand-off {id}: no result in time"))
+                .hint(format!("it goes on; `anna-relay show {}` shows how it stands", id.short())));
+        }
+        match Client::connect(&root) {
+            Ok(Some(mut client)) => {
+                // Whatever it says, the spool is looked at next.
+                let told = client.ask_within(Command::Wait { id: id.to_string() }, left());
+                if told.is_err() {
+                    std::thread::sleep(left().map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY)));
+                }
+            }
+            _ => std::thread::sleep(left().map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY))),
+        }
+    }
+}
+
+fn report(done: &Listed, json: bool) -> Result<()> {
+    if json {
+        let document: Value = done.document(OffsetDateTime::now_utc());
+        out::print_json(&document)?;
+    }
+    let HandOff { id, results, failed, .. } = &done.handoff;
+    match (results.first(), failed) {
+        (Some(result), _) if !json => {
+            // On a terminal, text from a session is untrusted.
+            let text = if out::is_terminal() { visible(&result.text) } else { result.text.as_str().into() };
+            out::print_line(&text)?;
+            for file in &result.files {
+                let lies = file.path.as_deref().unwrap_or("it could not be had");
+                out::print_line(&format!("[file {}: {lies}]", visible(&file.name)))?;
+            }
+            Ok(())
+        }
+        (Some(_), _) => Ok(()),
+        (None, failed) => {
+            let why = failed.as_ref().map_or("", |failed| failed.reason.word());
+            Err(Error::failed(format!("waiting for hand-off {id}: it was given up ({why})"))
+                .hint(format!("`anna-relay show {}` says more", id.short())))
+        }
+    }
+}

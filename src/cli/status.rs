@@ -1,0 +1,93 @@
+//! `status`: asks the bridge; without one, reads the spool.
+
+use std::time::Duration;
+
+use time::OffsetDateTime;
+
+use crate::config::{Config, Side};
+use crate::control::client::Client;
+use crate::control::wire::{BreakerStatus, Command, SideState, SideStatus, Status};
+use crate::error::{During, Error, Kind, Result};
+use crate::handoff::life::State;
+use crate::spool::read::Reader;
+use crate::spool::{RealFs, pause};
+
+use super::out;
+use super::render::{self, Style};
+
+/// How long the bridge may take: it answers within a millisecond, whatever else it does.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// Shows how things stand. `check`: fail if something needs a look.
+///
+/// # Errors
+/// Of kind `NotRunning` if no bridge runs; nothing more need be said then.
+pub fn run(config: &Config, check: bool, json: bool) -> Result<()> {
+    let status = match Client::connect(&config.paths.spool())? {
+        Some(mut client) => {
+            let answer = client.ask_within(Command::Status, Some(ANSWER_WITHIN))?;
+            serde_json::from_value(answer).during("reading the bridge's status")?
+        }
+        None => without_bridge(config)?,
+    };
+    if json {
+        out::print_json(&serde_json::to_value(&status).during("putting the status together")?)?;
+    } else {
+        let style = Style::detect(out::is_terminal());
+        out::print(&render::status(&status, config, OffsetDateTime::now_utc(), &style))?;
+    }
+    match () {
+        () if !status.running => Err(Error::silent(Kind::NotRunning)),
+        () if check && degraded(&status) => Err(Error::silent(Kind::Failed)),
+        () => Ok(()),
+    }
+}
+
+/// Whether something needs a look.
+fn degraded(status: &Status) -> bool {
+    let away = |side: &SideStatus| side.state != SideState::Online;
+    let brain_may_be_away = status.paused.is_some();
+    away(&status.bot) || (away(&status.brain) && !brain_may_be_away) || status.breaker.tripped || status.alarms > 0
+}
+
+/// What the spool alone says.
+fn without_bridge(config: &Config) -> Result<Status> {
+    let now = OffsetDateTime::now_utc();
+    let root = config.paths.spool();
+    let reader = Reader::new(&root);
+    let mut oldest: Option<OffsetDateTime> = None;
+    let mut alarms = 0;
+    for id in reader.ids(&[State::New, State::Brain, State::Out])? {
+        let Ok(Some((h, _))) = reader.load(id) else { continue };
+        alarms += usize::from(h.alarmed.is_some() && h.waits_for_result());
+        if h.wants_push(None) {
+            oldest = Some(oldest.map_or(h.waiting_since(), |oldest| oldest.min(h.waiting_since())));
+        }
+    }
+    let side = |side| SideStatus {
+        port: config.relay.port(side),
+        state: SideState::Offline,
+        why: Some("no bridge runs".to_owned()),
+        since: None,
+        holder: None,
+        session: None,
+    };
+    Ok(Status {
+        running: false,
+        pid: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        uptime_s: None,
+        paused: pause::read(&RealFs, &root, now).during("reading whether the relay is paused")?,
+        breaker: BreakerStatus {
+            limit: config.relay.breaker_count,
+            window_s: config.relay.breaker_window.as_secs_f64(),
+            ..BreakerStatus::default()
+        },
+        brain: side(Side::Brain),
+        bot: side(Side::Bot),
+        queue: reader.counts()?,
+        oldest_waiting_s: oldest.map(|oldest| (now - oldest).whole_seconds().max(0).cast_unsigned()),
+        alarms,
+        actors: Vec::new(),
+    })
+}

@@ -1,0 +1,88 @@
+//! The commands' end of the control socket.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+use super::server::path;
+use super::wire::{Command, Reply, Request, Response, VERSION};
+
+/// How long an answer is waited for, where nothing else is asked: the bridge answers within milliseconds, unless its
+/// disk hangs.
+const ANSWER_WITHIN: Duration = Duration::from_secs(35);
+
+/// A connection to the bridge that has this spool.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<UnixStream>,
+}
+
+impl Client {
+    /// Connects. `None`: no bridge runs.
+    ///
+    /// # Errors
+    /// Something is there, but cannot be talked to.
+    pub fn connect(spool: &Path) -> Result<Option<Client>> {
+        let path = path(spool);
+        match UnixStream::connect(&path) {
+            Ok(stream) => Ok(Some(Client { stream: BufReader::new(stream) })),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+                Ok(None)
+            }
+            Err(error) => Err(Error::failed(format!("connecting to {}: {error}", path.display()))
+                .hint("the control socket is open to the user that runs the bridge alone")),
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// The bridge's, or that it went away.
+    pub fn ask(&mut self, command: Command) -> Result<Value> {
+        self.ask_within(command, Some(ANSWER_WITHIN))
+    }
+
+    /// Asks, and waits for the answer so long; `None`: for ever.
+    ///
+    /// # Errors
+    /// The bridge's, or that it went away, or (kind `TimedOut`) that it took too long.
+    pub fn ask_within(&mut self, command: Command, within: Option<Duration>) -> Result<Value> {
+        let request = Request { v: VERSION, command };
+        let mut line =
+            serde_json::to_vec(&request).map_err(|error| Error::failed(format!("asking the bridge: {error}")))?;
+        line.push(b'\n');
+        let asked = self.exchange(&line, within);
+        let answer = asked.map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                Error::new(crate::error::Kind::TimedOut, "asking the bridge: no answer in time")
+            }
+            _ => Error::failed(format!("asking the bridge: {error}")).hint("it may just have stopped; do it again"),
+        })?;
+        let response: Response = serde_json::from_slice(&answer).map_err(|error| {
+            Error::failed(format!("asking the bridge: its answer is not understood: {error}"))
+                .hint("if the bridge is of another version, restart the older of the two")
+        })?;
+        match response.reply {
+            Reply::Ok(value) => Ok(value),
+            Reply::Error(refusal) => Err(refusal.into()),
+        }
+    }
+
+    fn exchange(&mut self, line: &[u8], within: Option<Duration>) -> io::Result<Vec<u8>> {
+        let stream = self.stream.get_mut();
+        stream.set_read_timeout(within)?;
+        stream.set_write_timeout(Some(ANSWER_WITHIN))?;
+        stream.write_all(line)?;
+        let mut answer = Vec::new();
+        (&mut self.stream).take(u64::MAX).read_until(b'\n', &mut answer)?;
+        if answer.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection"));
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,211 @@
+//! `anna-relay bridge`: lock, spool, actors, READY, signals, drain, exit code.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix::prelude::*;
+use sd_notify::NotifyState;
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::actor::guard::breaker_status;
+use crate::actor::supervisor::{Stage, Supervisor};
+use crate::actor::wires::Wires;
+use crate::config::{Config, Side, changed_needing_restart};
+use crate::control::server;
+use crate::control::wire::{SideState, Status};
+use crate::error::{During, Error, Kind, Result};
+use crate::message::ToSupervisor;
+use crate::spool::Store;
+use crate::spool::lock::{Lock, Role};
+use crate::stream::Stream;
+
+/// How long what is under way may take to finish at a stop: the whole stop has 5 s.
+const DRAIN_WITHIN: Duration = Duration::from_secs(4);
+/// How long the stream may take for its last lines.
+const FLUSH_WITHIN: Duration = Duration::from_millis(500);
+/// The actors' thread has to come round within this time, or the process ends, for systemd to start it again. Far
+/// above any wait that a busy machine makes.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
+
+/// Runs the bridge until it is told to stop.
+///
+/// # Errors
+/// It could not start, or an actor kept failing.
+pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
+    if !config.relay.enabled {
+        return Err(Error::new(Kind::Config, "starting the bridge: relay.enabled is not true").hint(format!(
+            "read the README's section on trust, then set `enabled = true` under [relay] in {}",
+            config.file.display()
+        )));
+    }
+    let _held = lock(&config)?;
+    let stream = Stream::open(&config.paths.stream)?;
+    let system = actix_rt::System::new();
+    let ended = system.block_on(async {
+        let listener = server::listen(&server::path(&config.paths.spool()))?;
+        serve(config, flag, stream.clone(), listener).await
+    });
+    // Whatever way it ended, the last lines are written.
+    if !stream.flush(FLUSH_WITHIN) {
+        tracing::warn!("the stream's last lines could not be written");
+    }
+    ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// Takes the spool and the ports.
+fn lock(config: &Config) -> Result<Vec<Lock>> {
+    let root = config.paths.spool();
+    Store::open(&root)?;
+    let mut locks = vec![Lock::spool(&root, Role::Bridge)?];
+    for side in Side::BOTH {
+        locks.push(Lock::port(config.relay.port(side))?);
+    }
+    Ok(locks)
+}
+
+/// From the actors' start to their end.
+async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: UnixListener) -> Result<()> {
+    let wires = Rc::new(Wires::new(Arc::new(config), stream));
+    let (stage, mut watch) = watch::channel(Stage::Starting);
+    let supervisor = Supervisor::new(Rc::clone(&wires), listener, stage, |wires: &Wires| {
+        tell_systemd(&[NotifyState::Watchdog, NotifyState::Status(&status_line(wires))]);
+    });
+    let context = Context::new();
+    let address = context.address();
+    let mut supervising = actix_rt::spawn(context.into_future(supervisor));
+    watch_thread()?;
+    let running = tokio::select! {
+        stage = until(&mut watch, |stage| *stage != Stage::Starting) => stage,
+        _ = &mut supervising => Stage::Failed("supervisor"),
+    };
+    if running == Stage::Running {
+        tell_systemd(&[NotifyState::Ready, NotifyState::Status("running")]);
+        wires.stream.note("the bridge runs");
+        tokio::select! {
+            result = obey_signals(flag, &wires, &address) => result?,
+            _ = until(&mut watch, |stage| matches!(stage, Stage::Failed(_))) => {}
+            _ = &mut supervising => return Err(gave_up("supervisor")),
+        }
+    }
+    if let Stage::Failed(name) = &*watch.borrow() {
+        return Err(gave_up(name));
+    }
+    tell_systemd(&[NotifyState::Stopping]);
+    address.do_send(ToSupervisor::Drain);
+    if timeout(DRAIN_WITHIN, until(&mut watch, |stage| *stage == Stage::Drained)).await.is_err() {
+        tracing::warn!("some of what was under way did not finish; it is pushed again at the next start");
+    }
+    wires.stream.note("the bridge stopped");
+    Ok(())
+}
+
+/// Waits for a signal to stop; reads the configuration again at SIGHUP.
+async fn obey_signals(flag: Option<&Path>, wires: &Wires, supervisor: &Addr<Supervisor>) -> Result<()> {
+    let on = |kind| signal(kind).during("taking signals");
+    let (mut term, mut int) = (on(SignalKind::terminate())?, on(SignalKind::interrupt())?);
+    let mut hup = on(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = term.recv() => return Ok(()),
+            _ = int.recv() => return Ok(()),
+            _ = hup.recv() => reload(flag, wires, supervisor),
+        }
+    }
+}
+
+fn reload(flag: Option<&Path>, wires: &Wires, supervisor: &Addr<Supervisor>) {
+    let old = wires.config();
+    match Config::load(flag) {
+        Err(error) => {
+            tracing::error!(%error, "reading the configuration again; the old one stays in force");
+            wires.stream.warn(&format!("the configuration cannot be used, the old one stays in force: {error}"));
+        }
+        Ok(mut new) => {
+            let kept = changed_needing_restart(&old, &new);
+            if !kept.is_empty() {
+                let text = format!(
+                    "the configuration was read again; a restart of the bridge is needed for {}",
+                    kept.join(", ")
+                );
+                tracing::warn!("{text}");
+                wires.stream.warn(&text);
+            } else {
+                tracing::info!("the configuration was read again");
+                wires.stream.note("the configuration was read again");
+            }
+            new.paths = old.paths.clone();
+            (new.relay.brain_port, new.relay.bot_port) = (old.relay.brain_port, old.relay.bot_port);
+            supervisor.do_send(ToSupervisor::Reload(Arc::new(new)));
+        }
+    }
+}
+
+async fn until(watch: &mut watch::Receiver<Stage>, wanted: impl Fn(&Stage) -> bool) -> Stage {
+    match watch.wait_for(wanted).await {
+        Ok(stage) => stage.clone(),
+        Err(_) => Stage::Failed("supervisor"),
+    }
+}
+
+fn gave_up(name: &str) -> Error {
+    Error::new(Kind::PartFailed, format!("running the bridge: a part of it, {name}, kept failing"))
+        .hint("nothing is lost: what was accepted is in the spool. The log and `anna-relay stream` say why it failed")
+}
+
+/// Tells systemd; where it cannot be told, that is no reason to stop.
+fn tell_systemd(state: &[NotifyState]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!(%error, "telling systemd");
+    }
+}
+
+/// What `systemctl status` shows.
+fn status_line(wires: &Wires) -> String {
+    let status = wires.board.borrow().status(&wires.config(), breaker_status(wires), wires.now());
+    let Status { brain, bot, queue, .. } = &status;
+    let side = |state: SideState| if state == SideState::Online { "online" } else { "away" };
+    let mut line = format!(
+        "brain {}, bot {}; {} waiting, {} with the brain, {} for the bot",
+        side(brain.state),
+        side(bot.state),
+        queue.new,
+        queue.brain,
+        queue.out
+    );
+    if status.paused.is_some() {
+        line.push_str("; paused");
+    }
+    if status.breaker.tripped {
+        line.push_str("; breaker tripped");
+    }
+    line
+}
+
+/// Ends the process if the actors' thread gets stuck, in a way that no actor can see from within.
+fn watch_thread() -> Result<()> {
+    let alive = Arc::new(AtomicBool::new(true));
+    let beat = Arc::clone(&alive);
+    actix_rt::spawn(async move {
+        loop {
+            beat.store(true, Ordering::Relaxed);
+            tokio::time::sleep(STUCK_AFTER / 2).await;
+        }
+    });
+    let watching = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
+        loop {
+            std::thread::sleep(STUCK_AFTER);
+            if !alive.swap(false, Ordering::Relaxed) {
+                tracing::error!("the bridge is stuck; it ends, to be started again");
+                std::process::exit(i32::from(Kind::PartFailed.exit_code()));
+            }
+        }
+    });
+    watching.map(drop).during("starting the watchdog")
+}
