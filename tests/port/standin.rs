@@ -95,7 +95,7 @@ fn listen(role: &str) {
 fn clear_port(side: &str, port: &str, flags: &[&str]) -> ExitCode {
     let side = if side == "bot" { Side::Bot } else { Side::Brain };
     let has = |flag| flags.contains(&flag);
-    match anna_relay::clear_port::run(side, port.parse().unwrap(), has("--dry-run"), has("--json")) {
+    match anna_relay::cli::clear_port::run(side, port.parse().unwrap(), has("--dry-run"), has("--json")) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}\nhint: {}", error.advice().unwrap());

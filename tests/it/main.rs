@@ -1,0 +1,4 @@
+//! The real program with doubles at its sides, by theme.
+
+mod harness;
+mod round;
