@@ -5,7 +5,7 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use anna_relay::port::end::{EndCause, EndError, end};
-use anna_relay::port::{Judge, Orphan, Process, Session, Verdict};
+use anna_relay::port::{Judge, Orphan, Process, Session, Verdict, without_channel};
 use serde_json::{Value, json};
 
 use crate::standin::{AS_UID, LISTEN, STUBBORN};
@@ -40,6 +40,7 @@ tests![
     clearing_says_what_it_did,
     a_dry_run_ends_nothing,
     clearing_twice_at_once,
+    a_session_without_a_fakechat_is_found,
     the_real_fakechat,
 ];
 
@@ -121,8 +122,8 @@ fn an_orphan_by_a_clean_exit() {
     tree.kill("wrapper");
     tree.kill("session");
     tree.reap();
-    let orphan = tree.orphan(&mut judge);
-    assert_eq!((orphan.listener.pid, orphan.wrapper.clone()), (server, None));
+    let orphan = until("the wrapper is gone", || Some(tree.orphan(&mut judge)).filter(|one| one.wrapper.is_none()));
+    assert_eq!(orphan.listener.pid, server);
     assert_eq!(end(&orphan, tree.port).unwrap().pids, [server]);
     assert_eq!(judge.judge(tree.port), Verdict::Free);
 }
@@ -354,6 +355,18 @@ fn clearing_twice_at_once() {
     }
 }
 
+fn a_session_without_a_fakechat_is_found() {
+    let mut tree = Tree::start("claude direct");
+    let (server, session) = (tree.pid("server"), tree.pid("session"));
+    kill(server);
+    let found = without_channel(tree.port).unwrap();
+    let [only] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((only.pid, only.command.as_str()), (session, "claude direct"));
+    assert_eq!(without_channel(free_port()).unwrap(), []);
+    tree.kill("session");
+    until("it is gone", || without_channel(tree.port).unwrap().is_empty().then_some(()));
+}
+
 fn the_real_fakechat() {
     let Ok(folder) = env::var("FAKECHAT_DIR") else {
         return println!("skipped: FAKECHAT_DIR does not name a checkout of the fakechat plugin");
@@ -373,8 +386,10 @@ fn the_real_fakechat() {
         }
         tree.kill("session");
         tree.reap();
-        let orphan = tree.orphan(&mut judge);
-        assert_eq!((orphan.listener.pid, orphan.wrapper.is_none()), (listener.pid, clean));
+        let orphan = until("the orphan has its shape", || {
+            Some(tree.orphan(&mut judge)).filter(|one| one.wrapper.is_none() == clean)
+        });
+        assert_eq!(orphan.listener.pid, listener.pid);
         let found = document(&tree.clear_port("--json"));
         assert_eq!((&found["found"], &found["free"]), (&json!("orphan"), &json!(true)), "{found}");
         assert_eq!(judge.judge(tree.port), Verdict::Free);

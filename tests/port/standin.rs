@@ -87,8 +87,8 @@ fn listen(role: &str) {
         let _guard = runtime.enter();
         let _ignored = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).unwrap();
     }
-    let _listener = TcpListener::bind(("127.0.0.1", port.parse().unwrap())).unwrap();
-    say(role);
+    let listener = TcpListener::bind(("127.0.0.1", port.parse().unwrap()));
+    say(if listener.is_ok() { role } else { "refused" });
     live_on();
 }
 
@@ -98,7 +98,7 @@ fn clear_port(side: &str, port: &str, flags: &[&str]) -> ExitCode {
     match anna_relay::clear_port::run(side, port.parse().unwrap(), has("--dry-run"), has("--json")) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}\nhint: {}", error.advice().unwrap());
+            eprintln!("error: {error}\nhint: {}", error.advice().unwrap_or_default());
             ExitCode::from(error.kind().exit_code())
         }
     }
