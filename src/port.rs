@@ -3,7 +3,8 @@
 //! fakechat outlives its session, keeps its port and goes on saying 204, and anything else may listen there first.
 //! So the relay looks before it acts on a websocket and before each push ([`Judge`]), and ends orphans ([`end`]).
 //!
-//! [`socket`] finds the process, `read` looks at it and its ancestors, [`process`] and [`family`] decide (pure), [`end`] acts, [`registry`] asks what a session is doing.
+//! [`socket`] finds the process, `read` looks at it and its ancestors, [`process`] and [`family`] decide (pure),
+//! [`end`] acts, [`registry`] asks what a session is doing.
 
 pub mod end;
 pub mod family;

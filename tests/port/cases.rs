@@ -30,6 +30,7 @@ tests![
     a_session_that_is_a_zombie_has_ended,
     a_listener_that_is_a_zombie_holds_nothing,
     an_orphan_that_a_subreaper_took,
+    an_orphan_that_the_service_manager_took,
     a_stubborn_orphan_is_killed,
     a_live_session_is_left_alone,
     an_orphan_replaced_before_the_signal,
@@ -165,6 +166,23 @@ fn an_orphan_that_a_subreaper_took() {
     assert!(tree.answers());
     assert!(end(&orphan, tree.port).unwrap().pids.contains(&server));
     assert_eq!(judge.judge(tree.port), Verdict::Free);
+}
+
+fn an_orphan_that_the_service_manager_took() {
+    if !cfg!(target_os = "linux") {
+        return println!("skipped: there are no subreapers here");
+    }
+    let mut tree = Tree::start("systemd --user");
+    let (server, session) = (tree.pid("server"), tree.pid("session"));
+    assert_eq!(live(Judge::of_this_user().judge(tree.port)).1.pid, session);
+    kill(session);
+    until("the orphan was adopted", || {
+        // Seen for the first time, and known for an orphan by who adopted it.
+        let orphan = tree.orphan(&mut Judge::of_this_user());
+        (orphan.listener.pid == server && orphan.lost.is_none()).then_some(())
+    });
+    assert_eq!(tree.clear_port("").status.code(), Some(0));
+    assert!(!tree.answers());
 }
 
 fn a_stubborn_orphan_is_killed() {

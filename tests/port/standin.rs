@@ -37,11 +37,8 @@ pub fn play() -> Option<ExitCode> {
         ["claude", "direct"] => parent("session", "bun server.ts"),
         ["claude", "wrapped"] => parent("session", "bun run --cwd x --shell=bun --silent start"),
         ["claude", "real", folder] => real(Path::new(folder)),
-        ["reaper", kind] => {
-            #[cfg(target_os = "linux")]
-            rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
-            parent("reaper", &format!("claude {kind}"));
-        }
+        ["reaper", kind] => reaper(&format!("claude {kind}")),
+        ["systemd", "--user"] => reaper("claude wrapped"),
         ["stranger"] => listen("stranger"),
         ["clear-port", side, port, flags @ ..] => return Some(clear_port(side, port, flags)),
         _ => return None,
@@ -57,6 +54,13 @@ fn say(role: &str) {
 
 fn live_on() {
     io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink()).unwrap();
+}
+
+/// Adopts what its descendants leave behind.
+fn reaper(child: &str) {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
+    parent("reaper", child);
 }
 
 fn parent(role: &str, child: &str) {
