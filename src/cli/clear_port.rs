@@ -1,11 +1,9 @@
 //! `clear-port`: before a launch, makes sure that no orphan holds a side's port.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
 use crate::config::Side;
-use crate::error::{During, Error, Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::port::end::{EndCause, EndError, end};
 use crate::port::{Judge, Orphan, Verdict};
 
@@ -22,7 +20,7 @@ pub fn run(side: Side, port: u16, dry_run: bool, json: bool) -> Result<()> {
     let cleared = clear(&mut Judge::of_this_user(), port, dry_run);
     let text = if json { cleared.report(side, port).line() } else { cleared.text(side, port) };
     if let Some(text) = text {
-        writeln!(io::stdout(), "{text}").during("writing to standard output")?;
+        super::out::print_line(&text)?;
     }
     cleared.outcome(side, port)
 }
