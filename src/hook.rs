@@ -170,7 +170,9 @@ fn reply(side: Side, json: &[u8], cwd: Option<&Path>) -> Option<What> {
     let input = call.tool_input?.0;
     let (text, reply_to) = (input.text.map(|Text(text)| text), input.reply_to.map(|Text(to)| to));
     let mut files: Vec<NamedFile> = Vec::new();
-    for Text(name) in input.files.unwrap_or_default().into_iter().take(MAX_NAMED) {
+    // An empty name is none to fakechat either.
+    let names = input.files.unwrap_or_default().into_iter().filter(|Text(name)| !name.is_empty());
+    for Text(name) in names.take(MAX_NAMED) {
         // As the session meant it. What is not absolute by then is not looked for.
         let named = cwd.map_or_else(|| PathBuf::from(&name), |cwd| cwd.join(&name));
         files.push(NamedFile { named, kept: None, bytes: 0, why: None });
