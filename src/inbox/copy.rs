@@ -49,7 +49,7 @@ pub(super) fn keep(files: &mut [NamedFile], folder: &Path) {
 
 /// Copies one file, of at most `left` bytes. Returns what the copy is called, and its size.
 fn copy(n: usize, file: &NamedFile, folder: &Path, left: u64) -> io::Result<(String, u64)> {
-    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    let refuse = |why: String| Err(refusal(why));
     if !file.named.is_absolute() {
         return refuse("its name does not say in which folder it is".into());
     }
@@ -78,7 +78,9 @@ fn copy(n: usize, file: &NamedFile, folder: &Path, left: u64) -> io::Result<(Str
     // It may grow while it is read, or say less than it has, as those in /proc do.
     let copied = RealFs.create(&to).and_then(|mut to| {
         let bytes = io::copy(&mut from.take(MAX_FILE.min(left) + 1), &mut to)?;
-        too_large(bytes).map_or(Ok(()), refuse_unit)?;
+        if let Some(why) = too_large(bytes) {
+            return Err(refusal(why));
+        }
         RealFs.sync(&to)?;
         Ok(bytes)
     });
@@ -88,6 +90,6 @@ fn copy(n: usize, file: &NamedFile, folder: &Path, left: u64) -> io::Result<(Str
     copied.map(|bytes| (name, bytes))
 }
 
-fn refuse_unit(why: String) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+fn refusal(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
 }
