@@ -161,7 +161,7 @@ struct Block {
 
 impl Line<'_> {
     fn sightings(self) -> Vec<Sighting> {
-        // A helper's transcript: what it was told is not what this session's model has.
+        // A side conversation: what is said there this session's model need not have.
         if matches!(self.sidechain, Lenient::Known(true)) {
             return Vec::new();
         }
