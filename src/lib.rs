@@ -26,10 +26,10 @@
 //! control socket ([`control`]); [`daemon`] is the frame around it all; [`cli`] is what a person types.
 //!
 //! # The import rule
-//! `cli, daemon → actor → {queue, spooler, guard, side, spool, port, fakechat, control, stream, hook, inbox} → {handoff,
-//! config, error, text}`, and `message` is the actors' own. Actors do not import each other: they hold recipients
-//! ([`actor::wires`]). actix is used under `actor`, in `daemon` and `message` alone; awc in `fakechat` alone; sysinfo and
-//! listeners in `port` alone. `tests/imports.rs` keeps these rules.
+//! `cli, daemon → actor → {queue, spooler, guard, side, spool, port, fakechat, control, stream, hook, inbox,
+//! transcript} → {handoff, config, error, text}`, and `message` is the actors' own. Actors do not import each other: they hold
+//! recipients ([`actor::wires`]). actix is used under `actor`, in `daemon` and `message` alone; awc in `fakechat` alone;
+//! sysinfo and listeners in `port` alone. `tests/imports.rs` keeps these rules.
 
 pub mod actor;
 pub mod cli;
@@ -51,3 +51,4 @@ pub mod spooler;
 pub mod stream;
 pub mod telemetry;
 pub mod text;
+pub mod transcript;

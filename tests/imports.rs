@@ -37,7 +37,7 @@ fn floor(room: &str) -> u8 {
         "daemon" => 3,
         "actor" | "message" => 2,
         "queue" | "spooler" | "guard" | "side" | "spool" | "port" | "fakechat" | "control" | "stream" | "telemetry"
-        | "hook" | "inbox" => 1,
+        | "hook" | "inbox" | "transcript" => 1,
         "handoff" | "config" | "error" | "text" | "lib" => 0,
         other => panic!("src/{other} is a room that this test does not know: put it on its floor"),
     }
