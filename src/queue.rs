@@ -189,7 +189,7 @@ impl Queue {
     /// Takes in a hand-off that lies on the disk, which has waited `waited` (paused time not counted).
     pub fn restore(&mut self, h: HandOff, lies: crate::handoff::life::State, waited: Duration, now: Now) {
         let id = h.id;
-        self.book.insert(Entry::new(h, Some(lies), waited), now);
+        self.book.insert(Entry::new(h, Some(lies), waited), now, self.paused.is_some());
         self.reindex(id);
     }
 

@@ -107,8 +107,8 @@ impl Book {
         self.entries.values().filter(|entry| entry.dirty).map(|entry| entry.h.id).collect()
     }
 
-    pub fn insert(&mut self, mut entry: Entry, now: Now) {
-        self.run_to(now, false);
+    pub fn insert(&mut self, mut entry: Entry, now: Now, paused: bool) {
+        self.run_to(now, paused);
         entry.seq = self.next_seq;
         entry.mark = self.ran;
         self.next_seq += 1;

@@ -61,7 +61,8 @@ impl Queue {
             h = h.made_by(message);
         }
         h.files = kept(arrival.files);
-        self.book.insert(Entry::new(h, None, std::time::Duration::ZERO), now);
+        let paused = self.paused.is_some();
+        self.book.insert(Entry::new(h, None, std::time::Duration::ZERO), now, paused);
         self.change(arrival.id, false, |_| {});
     }
 
