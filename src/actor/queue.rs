@@ -48,6 +48,13 @@ impl Queue {
                 act.wires.supervisor.send(ToSupervisor::Recovered);
                 act.pending.push(Event::Tick);
                 act.pending.push(Event::Count);
+                let untold = act.wires.notices.borrow();
+                let again = |(number, text): (&u64, &String)| Event::Notify {
+                    text: text.clone(),
+                    receipt: Receipt::Notice(*number),
+                };
+                act.pending.extend(untold.iter().map(again));
+                drop(untold);
                 act.pump(ctx);
             }
             Ok(Err(error)) => {
@@ -109,6 +116,7 @@ impl Queue {
             Effect::Push { side, token, uploads } => self.wires.side(side).send(ToSide::Push { token, uploads }),
             Effect::Note { .. } | Effect::Warn { .. } => self.wires.stream.record(&effect),
             Effect::Done(Receipt::Frame(side, seq)) => self.wires.side(side).send(ToSide::Taken(seq)),
+            Effect::Done(Receipt::Notice(number)) => drop(self.wires.notices.borrow_mut().remove(&number)),
             Effect::Answer(Receipt::Request(request), result) => {
                 self.wires.control.send(ToControl::Answer(request, result));
             }

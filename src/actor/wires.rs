@@ -2,6 +2,7 @@
 //! sent into an empty slot is dropped; whoever cares sends it again when told (`Resend`).
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +15,7 @@ use crate::control::wire::{BreakerStatus, Status};
 use crate::guard::Breaker;
 use crate::message::{Judge, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor};
 use crate::port::Verdict;
-use crate::queue::Now;
+use crate::queue::{Event, Now, Receipt};
 use crate::stream::Stream;
 
 use super::board::Board;
@@ -77,10 +78,13 @@ pub struct Wires {
     pub board: RefCell<Board>,
     /// The breaker: a Guard that is started again stays tripped.
     pub breaker: RefCell<Breaker>,
+    /// What the Guard has to say to the bot and the bot was not told yet, by number: it outlives the Queue.
+    pub notices: RefCell<BTreeMap<u64, String>>,
     /// Anna's record of events.
     pub stream: Stream,
     config: RefCell<Arc<Config>>,
     next_token: Cell<u64>,
+    next_notice: Cell<u64>,
     started: Instant,
     /// By name: the way to have an actor fail.
     #[cfg(debug_assertions)]
@@ -102,9 +106,11 @@ impl Wires {
             intakes: Default::default(),
             board: RefCell::default(),
             breaker: RefCell::new(breaker),
+            notices: RefCell::default(),
             stream,
             config: RefCell::new(config),
             next_token: Cell::new(0),
+            next_notice: Cell::new(0),
             started: Instant::now(),
             #[cfg(debug_assertions)]
             faults: RefCell::default(),
@@ -153,6 +159,13 @@ impl Wires {
     /// A range of push tokens for a Queue that starts, apart from those of its predecessors.
     pub fn token_range(&self) -> u64 {
         self.next_token.replace(self.next_token.get() + (1 << 40))
+    }
+
+    /// Has the bot told something, once, also if the Queue falls meanwhile.
+    pub fn notify(&self, text: String) {
+        let number = self.next_notice.replace(self.next_notice.get() + 1);
+        self.notices.borrow_mut().insert(number, text.clone());
+        self.queue.send(ToQueue(Event::Notify { text, receipt: Receipt::Notice(number) }));
     }
 
     /// Who holds the side's port; [`Verdict::Unknown`] if nobody can say in time.

@@ -43,6 +43,8 @@ pub enum Receipt {
     Frame(Side, u64),
     /// A request on the control socket.
     Request(u64),
+    /// Who has it told again, until the bot had it: a notice of that number.
+    Notice(u64),
 }
 
 /// A hand-off on its way in.
@@ -141,7 +143,12 @@ pub enum Event {
         pushed: Pushed,
     },
     /// Something the bot has to be told.
-    Notify(String),
+    Notify {
+        /// What.
+        text: String,
+        /// Who waits for it to be told. The same [`Receipt::Notice`] again is the same notice.
+        receipt: Receipt,
+    },
     /// A person pauses.
     Pause {
         /// Why.
