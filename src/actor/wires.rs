@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use actix::prelude::*;
@@ -80,6 +80,9 @@ pub struct Wires {
     pub breaker: RefCell<Breaker>,
     /// What the Guard has to say to the bot and the bot was not told yet, by number: it outlives the Queue.
     pub notices: RefCell<BTreeMap<u64, String>>,
+    /// Held by whoever works on the spool, with the number of the Queue whose it is: one that fell may have left a
+    /// thread there.
+    pub spool: Arc<Mutex<u64>>,
     /// Anna's record of events.
     pub stream: Stream,
     config: RefCell<Arc<Config>>,
@@ -107,6 +110,7 @@ impl Wires {
             board: RefCell::default(),
             breaker: RefCell::new(breaker),
             notices: RefCell::default(),
+            spool: Arc::default(),
             stream,
             config: RefCell::new(config),
             next_token: Cell::new(0),
