@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
+mod breaker;
+mod guard;
 mod harness;
 mod hooks;
 mod round;
