@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
+mod alarm;
 mod breaker;
 mod guard;
 mod harness;
 mod hooks;
+mod nights;
 mod round;
+mod settling;
