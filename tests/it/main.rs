@@ -8,5 +8,7 @@ mod guard;
 mod harness;
 mod hooks;
 mod nights;
+mod reload;
 mod round;
 mod settling;
+mod stop;
