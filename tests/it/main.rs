@@ -12,3 +12,6 @@ mod reload;
 mod round;
 mod settling;
 mod stop;
+// The command that makes an actor fail is in test builds only.
+#[cfg(debug_assertions)]
+mod supervision;
