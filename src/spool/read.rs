@@ -1,5 +1,6 @@
 //! Reading the spool beside its writer, without the lock: what `list`, `show` and a `status` without a bridge do.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
@@ -86,8 +87,9 @@ impl Reader {
     pub fn counts(&self) -> Result<Counts> {
         let count = |folder: &str, only_hand_offs: bool| -> Result<usize> {
             let dir = self.store.root().join(folder);
-            let names = none_if_missing(RealFs.list(&dir)).during(format_args!("reading {}", dir.display()))?;
-            Ok(names.iter().filter(|name| !only_hand_offs || id_of(name).is_some()).count())
+            let names = none_if_missing(RealFs.entries(&dir)).during(format_args!("reading {}", dir.display()))?;
+            let is_hand_off = |name: &OsString| name.to_str().and_then(id_of).is_some();
+            Ok(names.iter().filter(|name| !only_hand_offs || is_hand_off(name)).count())
         };
         Ok(Counts {
             new: count(State::New.name(), true)?,

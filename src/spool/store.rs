@@ -1,6 +1,7 @@
 //! Writing the spool: accept, change, recover, delete. See [`crate::spool`] for the commit points.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -169,7 +170,7 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// Those of reading the folder.
     pub fn count(&self, folder: &str) -> io::Result<usize> {
-        self.fs.list(&self.dir(folder)).map(|names| names.len())
+        self.fs.entries(&self.dir(folder)).map(|names| names.len())
     }
 
     /// Whether a hand-off of that id lies in `done/` or `failed/`.
@@ -229,7 +230,7 @@ impl<F: Fs> Store<F> {
         let mut found = BTreeMap::new();
         for state in State::ALL.into_iter().filter(|state| state.is_open()) {
             let dir = self.dir(state.name());
-            for name in self.fs.list(&dir).during(format_args!("reading {}", dir.display()))? {
+            for name in self.fs.entries(&dir).during(format_args!("reading {}", dir.display()))? {
                 match self.read_entry(state, &name)? {
                     Ok(h) => self.keep_newer(&mut found, h, state)?,
                     Err(why) => quarantined.push(self.quarantine(state, &name, why)?),
@@ -260,7 +261,7 @@ impl<F: Fs> Store<F> {
     }
 
     fn sweep(&self) -> io::Result<()> {
-        for name in self.fs.list(&self.dir(TMP))? {
+        for name in self.fs.entries(&self.dir(TMP))? {
             let path = self.dir(TMP).join(&name);
             if self.fs.remove(&path).is_err() {
                 self.fs.remove_dir(&path)?;
@@ -270,9 +271,9 @@ impl<F: Fs> Store<F> {
     }
 
     /// Reads one entry of a folder: the hand-off, or what is wrong with it.
-    fn read_entry(&self, state: State, name: &str) -> Result<std::result::Result<HandOff, String>> {
+    fn read_entry(&self, state: State, name: &OsStr) -> Result<std::result::Result<HandOff, String>> {
         let path = self.dir(state.name()).join(name);
-        let Some(id) = id_of(name) else {
+        let Some(id) = name.to_str().and_then(id_of) else {
             return Ok(Err("its name is not that of a hand-off, <id>.json".into()));
         };
         match self.fs.read(&path) {
@@ -297,14 +298,16 @@ impl<F: Fs> Store<F> {
         self.fs.remove(&self.path(lies, id)).during(format_args!("removing an older copy of {id}"))
     }
 
-    fn quarantine(&self, state: State, name: &str, why: String) -> Result<Quarantined> {
+    fn quarantine(&self, state: State, name: &OsStr, why: String) -> Result<Quarantined> {
         let from = self.dir(state.name()).join(name);
         let mut to = self.dir(CORRUPT).join(name);
         let mut n = 0;
         let doing = format!("putting {} aside", from.display());
         while self.fs.exists(&to).during(&doing)? {
             n += 1;
-            to = self.dir(CORRUPT).join(format!("{name}.{n}"));
+            let mut numbered = name.to_owned();
+            numbered.push(format!(".{n}"));
+            to = self.dir(CORRUPT).join(numbered);
         }
         self.fs.rename(&from, &to).during(&doing)?;
         Ok(Quarantined { path: to, why })
@@ -325,6 +328,9 @@ pub(super) fn parse(bytes: &[u8], id: Id) -> std::result::Result<HandOff, String
     }
     if h.id != id {
         return Err(format!("it holds another hand-off, {}", h.id));
+    }
+    if h.rev == u64::MAX {
+        return Err("its `rev` leaves no room for another write".into());
     }
     let own = format!("{FILES}/{id}/");
     let attachments = h.files.iter().chain(h.results.iter().flat_map(|r| &r.files));
