@@ -40,6 +40,16 @@ pub struct Owner {
     pub role: Role,
 }
 
+impl Owner {
+    /// Whether it will hold the lock for long. A bridge that is dead does not hold it: someone else took the lock just
+    /// now, and has yet to write so.
+    fn is_running_bridge(self) -> bool {
+        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
+        let gone = pid.is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH));
+        self.role == Role::Bridge && !gone
+    }
+}
+
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
@@ -102,7 +112,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {}
             }
             let owner = owner(&mut file);
-            if owner.is_some_and(|owner| owner.role == Role::Bridge) || Instant::now() > deadline {
+            if owner.is_some_and(|owner| owner.is_running_bridge()) || Instant::now() > deadline {
                 return Err(taken(what, owner));
             }
             std::thread::sleep(RETRY);
