@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-use super::server::path;
+use super::server::{MAX_PATH, path};
 use super::wire::{Command, Reply, Request, Response, VERSION};
 
 /// How long an answer is waited for, where nothing else is asked: the bridge answers within milliseconds, unless its
@@ -29,6 +29,10 @@ impl Client {
     /// Something is there, but cannot be talked to.
     pub fn connect(spool: &Path) -> Result<Option<Client>> {
         let path = path(spool);
+        if path.as_os_str().len() > MAX_PATH {
+            // No bridge can have a socket there.
+            return Ok(None);
+        }
         match UnixStream::connect(&path) {
             Ok(stream) => Ok(Some(Client { stream: BufReader::new(stream) })),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
