@@ -6,6 +6,7 @@
 //! came): it is kept in memory and written once the disk takes it. A *decision* (to accept, to push) counts only once
 //! it is written: else it is undone, and nothing of it is carried out.
 
+mod answered;
 mod book;
 pub mod event;
 mod intake;
@@ -239,10 +240,17 @@ impl Queue {
         self.book.ids().filter(|id| id.has_part(part)).collect()
     }
 
-    /// The hand-off in memory that the brain's message answered.
+    /// The hand-off that the brain's message answered, of those that are or lately were in memory.
     #[must_use]
     pub fn answered_by(&self, message: &str) -> Option<Id> {
-        self.book.answered_by(message)
+        self.book.answered.get(message)
+    }
+
+    /// Remembers which messages of the brain a closed hand-off was answered by.
+    pub fn remember_answers(&mut self, h: &HandOff) {
+        for result in &h.results {
+            self.book.answered.insert(&result.message, h.id);
+        }
     }
 
     /// A hand-off was written, and lies there now.

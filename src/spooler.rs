@@ -53,6 +53,8 @@ pub struct Spooler<F: Fs = RealFs> {
     effects: Vec<Effect>,
     counts: Counts,
     counted: bool,
+    /// Whether the closed hand-offs were looked through for what they were answered by.
+    looked_back: bool,
 }
 
 impl<F: Fs> Spooler<F> {
@@ -71,6 +73,7 @@ impl<F: Fs> Spooler<F> {
             effects: Vec::new(),
             counts: Counts::default(),
             counted: false,
+            looked_back: false,
         };
         for found in recovered.quarantined {
             let text = format!("put aside as {}: {}", found.path.display(), found.why);
