@@ -125,6 +125,13 @@ struct Step {
     effect: Effect,
 }
 
+impl Step {
+    /// Whether it only says what happened.
+    fn is_word(&self) -> bool {
+        matches!(self.effect, Effect::Note { .. } | Effect::Warn { .. } | Effect::Done(_))
+    }
+}
+
 /// What is done instead if a decision cannot be written.
 #[derive(Debug)]
 enum Fallout {
@@ -159,6 +166,8 @@ pub struct Queue {
     begun: Vec<(Token, Id)>,
     fallouts: Vec<(Id, Fallout)>,
     steps: Vec<Step>,
+    /// Word of what has happened and could not be written yet.
+    owed: Vec<Step>,
 }
 
 impl Queue {
@@ -184,6 +193,7 @@ impl Queue {
             begun: Vec::new(),
             fallouts: Vec::new(),
             steps: Vec::new(),
+            owed: Vec::new(),
         }
     }
 
@@ -257,6 +267,8 @@ impl Queue {
     pub fn written(&mut self, id: Id, lies: crate::handoff::life::State) {
         self.touched.retain(|touch| touch.id != id);
         self.fallouts.retain(|(owner, _)| *owner != id);
+        let owed: Vec<Step> = self.owed.extract_if(.., |step| step.owner == Some(id)).collect();
+        self.steps.splice(0..0, owed);
         if let Some(entry) = self.book.get_mut(id) {
             entry.lies = Some(lies);
             entry.dirty = false;
@@ -273,7 +285,11 @@ impl Queue {
     pub fn not_written(&mut self, id: Id, why: &str, now: Now) {
         let Some(at) = self.touched.iter().position(|touch| touch.id == id) else { return };
         let touch = self.touched.remove(at);
-        self.steps.retain(|step| step.owner != Some(id));
+        let held: Vec<Step> = self.steps.extract_if(.., |step| step.owner == Some(id)).collect();
+        if touch.fact {
+            // It has happened: word of it goes out once it is on disk. What was decided on top of it does not.
+            self.owed.extend(held.into_iter().filter(Step::is_word));
+        }
         let begun: Vec<Token> = self.begun.extract_if(.., |(_, owner)| *owner == id).map(|(token, _)| token).collect();
         for token in begun {
             self.forget_flight(token);
