@@ -14,7 +14,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::actor::guard::breaker_status;
 use crate::actor::supervisor::{Stage, Supervisor};
 use crate::actor::wires::Wires;
 use crate::config::{Config, Side, changed_needing_restart};
@@ -168,7 +167,7 @@ fn tell_systemd(state: &[NotifyState]) {
 
 /// What `systemctl status` shows.
 fn status_line(wires: &Wires) -> String {
-    let status = wires.board.borrow().status(&wires.config(), breaker_status(wires), wires.now());
+    let status = wires.status();
     let Status { brain, bot, queue, .. } = &status;
     let side = |state: SideState| if state == SideState::Online { "online" } else { "away" };
     let mut line = format!(

@@ -195,8 +195,8 @@ impl<R: Role> SideActor<R> {
     fn lose(&mut self, why: String, ctx: &mut Context<Self>) {
         if let Some(link) = self.link.take() {
             ctx.cancel_future(link.reader);
+            tracing::info!(side = R::SIDE.name(), why, "the websocket is gone");
         }
-        tracing::info!(side = R::SIDE.name(), why, "no websocket");
         // The queue hears first that the side is away: else it would begin the next push, which comes to nothing.
         self.step(Input::Lost(why.clone()), ctx);
         self.fail_pushes(&why, ctx);

@@ -10,7 +10,10 @@ use actix::prelude::*;
 use time::OffsetDateTime;
 
 use crate::config::{Config, Side};
+use crate::control::wire::{BreakerStatus, Status};
+use crate::guard::Breaker;
 use crate::message::{Judge, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor};
+use crate::port::Verdict;
 use crate::queue::Now;
 use crate::stream::Stream;
 
@@ -73,7 +76,7 @@ pub struct Wires {
     /// What `status` shows.
     pub board: RefCell<Board>,
     /// The breaker: a Guard that is started again stays tripped.
-    pub breaker: RefCell<crate::guard::Breaker>,
+    pub breaker: RefCell<Breaker>,
     /// Anna's record of events.
     pub stream: Stream,
     config: RefCell<Arc<Config>>,
@@ -88,7 +91,7 @@ impl Wires {
     /// Empty slots.
     #[must_use]
     pub fn new(config: Arc<Config>, stream: Stream) -> Self {
-        let breaker = crate::guard::Breaker::new(config.relay.breaker_count, config.relay.breaker_window);
+        let breaker = Breaker::new(config.relay.breaker_count, config.relay.breaker_window);
         Wires {
             queue: Slot::default(),
             guard: Slot::default(),
@@ -133,14 +136,28 @@ impl Wires {
         Now { mono: self.started.elapsed(), wall: OffsetDateTime::now_utc() }
     }
 
+    /// What `status` shows.
+    pub fn status(&self) -> Status {
+        let (config, now) = (self.config(), self.now());
+        let breaker = self.breaker.borrow();
+        let breaker = BreakerStatus {
+            tripped: breaker.tripped(),
+            recent: breaker.recent(now.unix_millis()),
+            refused: breaker.refused(),
+            limit: config.relay.breaker_count,
+            window_s: config.relay.breaker_window.as_secs_f64(),
+        };
+        self.board.borrow().status(&config, breaker, now)
+    }
+
     /// A range of push tokens for a Queue that starts, apart from those of its predecessors.
     pub fn token_range(&self) -> u64 {
         self.next_token.replace(self.next_token.get() + (1 << 40))
     }
 
-    /// Who holds the side's port; [`Verdict::Unknown`](crate::port::Verdict) if nobody can say in time.
-    pub async fn judge(self: Rc<Self>, side: Side) -> crate::port::Verdict {
-        let unknown = |why: &str| crate::port::Verdict::Unknown { why: why.to_owned() };
+    /// Who holds the side's port; [`Verdict::Unknown`] if nobody can say in time.
+    pub async fn judge(self: Rc<Self>, side: Side) -> Verdict {
+        let unknown = |why: &str| Verdict::Unknown { why: why.to_owned() };
         let Some(reaper) = self.reaper.borrow().clone() else { return unknown("the judge is being started again") };
         match tokio::time::timeout(super::orphan_reaper::JUDGE_WITHIN, reaper.send(Judge(side))).await {
             Ok(Ok(verdict)) => verdict,

@@ -22,6 +22,14 @@ pub struct Now {
     pub wall: OffsetDateTime,
 }
 
+impl Now {
+    /// The time of day in Unix milliseconds, as fakechat's message ids have it.
+    #[must_use]
+    pub fn unix_millis(&self) -> u64 {
+        u64::try_from(self.wall.unix_timestamp_nanos() / 1_000_000).unwrap_or_default()
+    }
+}
+
 /// Names a push while it is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
