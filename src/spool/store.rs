@@ -329,8 +329,8 @@ pub(super) fn parse(bytes: &[u8], id: Id) -> std::result::Result<HandOff, String
     if h.id != id {
         return Err(format!("it holds another hand-off, {}", h.id));
     }
-    if h.rev == u64::MAX {
-        return Err("its `rev` leaves no room for another write".into());
+    if h.rev > u64::MAX / 2 {
+        return Err("its `rev` leaves no room for further writes".into());
     }
     let own = format!("{FILES}/{id}/");
     let attachments = h.files.iter().chain(h.results.iter().flat_map(|r| &r.files));
