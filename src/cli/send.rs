@@ -56,9 +56,14 @@ pub fn run(config: &Config, args: &super::Send) -> Result<()> {
 }
 
 fn from_stdin() -> Result<String> {
-    let mut text = String::new();
-    io::stdin().take(MAX_BODY).read_to_string(&mut text).during("reading the hand-off from standard input")?;
-    Ok(text)
+    const DOING: &str = "reading the hand-off from standard input";
+    let mut text = Vec::new();
+    io::stdin().take(MAX_BODY + 1).read_to_end(&mut text).during(DOING)?;
+    if text.len() as u64 > MAX_BODY {
+        return Err(Error::failed(format!("{DOING}: it is longer than the {MAX_BODY} bytes that fakechat takes"))
+            .hint("send where it lies instead"));
+    }
+    String::from_utf8(text).during(DOING)
 }
 
 fn absolute(path: &PathBuf) -> Result<PathBuf> {
