@@ -30,6 +30,9 @@ fn send_takes_text_from_where_it_is_told_to() {
         assert_eq!(nothing.status.code(), Some(1), "{nothing:?}");
         assert!(nothing.stdout.is_empty(), "{nothing:?}");
     }
+    let too_long = send_stdin(&world, &vec![b'x'; (128 << 20) + 1]);
+    assert_eq!(too_long.status.code(), Some(1), "it is not cut without a word: {:?}", too_long.stderr);
+    assert_eq!(world.status()["queue"]["new"], 3);
     world.start();
     let fourth = world.ok(&["send", "four"]);
     let pushed = world.brain_gets(|all| all.len() == 4);

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 
 use serde_json::{Value, json};
 
-use crate::harness::{SOON, World, wait};
+use crate::harness::{SOON, World};
 
 fn connect(world: &World) -> UnixStream {
     let stream = UnixStream::connect(world.spool().join("anna-relay.sock")).unwrap();
@@ -103,11 +103,9 @@ fn huge_half_sent_and_idle_clients_hold_up_nobody() {
     // The end of the half-sent one never comes: it gets an error.
     half.shutdown(std::net::Shutdown::Write).unwrap();
     assert!(answer(&half)["error"]["message"].as_str().unwrap().contains("ends in the middle"));
-    // The idle ones are let go after a while.
-    let mut first = &idle[0];
-    wait("an idle client to be let go", || (first.read(&mut [0]).ok()? == 0).then_some(()));
-    assert_eq!(world.status()["running"], true);
+    // Nor does any of them hold up the end.
     assert!(world.stop().success());
+    assert_eq!((&idle[0]).read(&mut [0]).unwrap(), 0);
 }
 
 #[test]
@@ -137,7 +135,7 @@ fn clients_that_do_not_read_or_go_away_hold_up_nobody() {
 fn a_long_text_of_a_script_goes_through() {
     let mut world = World::new();
     world.start_online();
-    let text = "ä\n\"".repeat(2 << 20);
+    let text = "ä\n\"".repeat(1 << 19);
     let mut child = world.command(&["send", "-"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());

@@ -52,11 +52,16 @@ fn files_of_either_session_go_along() {
     world.bot().say_file(Some("RELAY:"), None, "b.bin", vec![1]);
     let pushed = world.brain_gets(|all| all.len() == 2).remove(1);
     assert_eq!(pushed.text, format!("[relay {} from the bot]\n[file b.bin, 1 bytes]", pushed.id));
+    // Its name is only a name.
+    world.bot().say_file(Some("RELAY: x"), None, "../../e\nvil].txt", "x");
+    let pushed = world.brain_gets(|all| all.len() == 3).remove(2);
+    assert_eq!(pushed.text, format!("[relay {} from the bot] x\n[file e_vil_.txt, 1 bytes]", pushed.id));
+    assert!(world.spool().join(format!("files/{}/e_vil_.txt", pushed.id)).exists());
     // And one that cannot be had is said to be missing.
     world.bot().say_frame(
         r#"{"type":"msg","id":"m1796031734360-9","from":"assistant","text":"RELAY: gone","file":{"url":"/files/../x","name":"gone.txt"}}"#,
     );
-    let pushed = world.brain_gets(|all| all.len() == 3).remove(2);
+    let pushed = world.brain_gets(|all| all.len() == 4).remove(3);
     assert!(pushed.text.contains("] gone\n[file gone.txt, 0 bytes"), "{}", pushed.text);
     assert!(world.wait_stream("could not be had").contains('⚠'));
 }

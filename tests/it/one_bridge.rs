@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use anna_relay::spool::lock::{Lock, Role};
 
-use crate::harness::{World, wait};
+use crate::harness::{World, free_port, wait};
 
 #[track_caller]
 fn is_busy(output: &Output, pid: u32) {
@@ -45,6 +45,38 @@ fn two_spools_do_not_share_a_port_whichever_side_it_is() {
         // What it took before it failed is free again: a command has the spool at once.
         second.ok(&["pause"]);
     }
+}
+
+#[test]
+fn commands_at_once_and_a_start_in_the_middle_of_them_lose_nothing() {
+    const COUNT: usize = 12;
+    let mut world = World::new();
+    let send = |n: usize| world.command(&["send", &format!("task {n}")]).stdout(Stdio::piped()).spawn().unwrap();
+    let sending: Vec<_> = (0..COUNT).map(send).collect();
+    world.spawn();
+    for child in sending {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    let pushed = world.brain_gets(|all| all.len() == COUNT);
+    for n in 0..COUNT {
+        let mine: Vec<_> = pushed.iter().filter(|one| one.text.ends_with(&format!("] task {n}"))).collect();
+        assert_eq!(mine.len(), 1, "{n} in {pushed:#?}");
+    }
+}
+
+#[test]
+fn a_bridge_with_nobody_at_its_sides_runs_and_keeps_what_comes() {
+    let mut world = World::new();
+    (world.brain_port, world.bot_port) = (free_port(), free_port());
+    world.write_config();
+    world.start();
+    world.ok(&["send", "water"]);
+    let status = world.wait_status("both to have been tried", |status| {
+        status["brain"]["why"].is_string() && status["bot"]["why"].is_string()
+    });
+    assert_eq!(status["queue"]["new"], 1);
+    assert!(world.stop().success());
 }
 
 #[test]

@@ -84,3 +84,20 @@ fn a_long_text_is_cut_in_the_stream_and_says_where_the_rest_is() {
     assert!(line.ends_with(&format!("… [cut; all of it: anna-relay show {}]", &id[28..])), "{line}");
     assert!(line.chars().filter(|c| *c == 'é').count() <= 2_000);
 }
+
+#[test]
+fn what_is_said_twice_is_taken_once() {
+    let mut world = World::new();
+    world.brain().faults(|faults| faults.duplicate_frames = true);
+    world.bot().faults(|faults| faults.duplicate_frames = true);
+    world.start_online();
+    let id = crate::crash::hand_off(&world, "water");
+    world.brain_gets(|all| all.len() == 1);
+    world.brain().say("watered", Some(&id));
+    world.wait_queue("done", 1);
+    let next = crate::crash::hand_off(&world, "mow");
+    world.brain_gets(|all| all.len() == 2);
+    world.brain().say("mown", Some(&next));
+    world.wait_queue("done", 2);
+    assert_eq!((world.brain().uploads().len(), world.bot().uploads().len()), (2, 2));
+}
