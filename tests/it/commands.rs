@@ -170,7 +170,7 @@ fn show_takes_a_unique_prefix_or_suffix() {
     world.wait_queue("new", 2);
     let listed = world.json(&["list"]);
     let id = |n: usize| listed[n]["id"].as_str().unwrap().to_owned();
-    let (two, one) = (id(0), id(1));
+    let one = id(1);
     for running in [true, false] {
         for part in [&one[..], &one[28..], &one[32..], &one.to_uppercase(), &one[28..].to_uppercase(), &one[..24]] {
             assert!(world.ok(&["show", part]).contains(&one), "{running} {part}");
