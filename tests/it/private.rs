@@ -117,3 +117,27 @@ fn the_log_says_nothing_of_what_was_said() {
     assert!(all.contains("bot"), "there is a log: {all}");
     assert!(!all.contains("secret"), "{all}");
 }
+
+/// Only root can become another user; for anybody else there is nothing to be tried here.
+#[test]
+fn another_user_is_turned_away_even_where_the_files_let_him_in() {
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let mut world = World::new();
+    world.start();
+    for folder in [world.dir.path(), &world.dir.path().join("state"), &world.spool()] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let socket = world.spool().join("anna-relay.sock");
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o666)).unwrap();
+    let mut stranger = world.command(&["status"]);
+    let Ok(output) = stranger.uid(65_534).gid(65_534).output() else {
+        return; // He may not even start the program.
+    };
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    assert_eq!(world.run(&["status"]).status.code(), Some(0));
+    crate::harness::wait("a word of it in the log", || world.log().contains("another user").then_some(()));
+}
