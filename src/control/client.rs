@@ -38,8 +38,15 @@ impl Client {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 Ok(None)
             }
-            Err(error) => Err(Error::failed(format!("connecting to {}: {error}", path.display()))
-                .hint("the control socket is open to the user that runs the bridge alone")),
+            Err(error) => {
+                let hint = match error.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        "the control socket is open to the user that runs the bridge alone"
+                    }
+                    _ => "look at what lies there; `anna-relay check` says where `paths.state` is",
+                };
+                Err(Error::failed(format!("connecting to {}: {error}", path.display())).hint(hint))
+            }
         }
     }
 

@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{During, Error, Kind, Result};
+use crate::error::{Advise, During, Error, Kind, Result};
 
 use super::fs::private_dir;
 
 /// How long a command's short hold on a lock is waited for: it writes one hand-off, which takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// What to do where there can be no lock.
+const MEND: &str = "remove what lies there, or give it back to this user";
 /// How often it is tried meanwhile: `flock` has no wait with a deadline.
 const RETRY: Duration = Duration::from_millis(10);
 
@@ -99,11 +101,11 @@ impl Lock {
         let deadline = Instant::now() + PATIENCE;
         let mut file = loop {
             if let Some(dir) = passing {
-                private_dir(dir).during(format_args!("opening the folder of locks {}", dir.display()))?;
+                private_dir(dir).during(format_args!("opening the folder of locks {}", dir.display())).advise(MEND)?;
             }
             let mut file = match options.open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < deadline => continue,
-                opened => opened.during(doing())?,
+                opened => opened.during(doing()).advise(MEND)?,
             };
             match file.try_lock() {
                 Ok(()) if is_at(&file, path) => break file,

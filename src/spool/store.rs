@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 use crate::handoff::life::State;
 use crate::handoff::{Attachment, HandOff, Id, VERSION};
 
@@ -21,6 +21,9 @@ pub const FILES: &str = "files";
 pub const INBOX: &str = "inbox";
 /// The bridge's own log.
 pub const LOG: &str = "log";
+
+/// What to do where the spool cannot be opened.
+const MEND: &str = "mend the disk, make it a folder of this user, or set `paths.state` to another place";
 
 /// The longest name of a kept file, in bytes: file systems take 255.
 const MAX_NAME: usize = 120;
@@ -64,7 +67,7 @@ impl Store<RealFs> {
     pub fn open(root: &Path) -> Result<Self> {
         let below = State::ALL.map(State::name).into_iter().chain([CORRUPT, TMP, FILES, INBOX, LOG]);
         for path in std::iter::once(root.to_owned()).chain(below.map(|name| root.join(name))) {
-            private_dir(&path).during(format_args!("opening the spool folder {}", path.display()))?;
+            private_dir(&path).during(format_args!("opening the spool folder {}", path.display())).advise(MEND)?;
         }
         Ok(Store::on(root, RealFs))
     }
@@ -225,12 +228,12 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// The disk cannot be read or written; nothing is lost.
     pub fn recover(&self) -> Result<Recovered> {
-        self.sweep().during(format_args!("sweeping {}", self.dir(TMP).display()))?;
+        self.sweep().during(format_args!("sweeping {}", self.dir(TMP).display())).advise(MEND)?;
         let mut quarantined = Vec::new();
         let mut found = BTreeMap::new();
         for state in State::ALL.into_iter().filter(|state| state.is_open()) {
             let dir = self.dir(state.name());
-            for name in self.fs.entries(&dir).during(format_args!("reading {}", dir.display()))? {
+            for name in self.fs.entries(&dir).during(format_args!("reading {}", dir.display())).advise(MEND)? {
                 match self.read_entry(state, &name)? {
                     Ok(h) => self.keep_newer(&mut found, h, state)?,
                     Err(why) => quarantined.push(self.quarantine(state, &name, why)?),
@@ -303,13 +306,13 @@ impl<F: Fs> Store<F> {
         let mut to = self.dir(CORRUPT).join(name);
         let mut n = 0;
         let doing = format!("putting {} aside", from.display());
-        while self.fs.exists(&to).during(&doing)? {
+        while self.fs.exists(&to).during(&doing).advise(MEND)? {
             n += 1;
             let mut numbered = name.to_owned();
             numbered.push(format!(".{n}"));
             to = self.dir(CORRUPT).join(numbered);
         }
-        self.fs.rename(&from, &to).during(&doing)?;
+        self.fs.rename(&from, &to).during(&doing).advise(MEND)?;
         Ok(Quarantined { path: to, why })
     }
 }

@@ -169,3 +169,40 @@ fn queries_and_commands_live_with_a_torn_file_too() {
     assert_eq!(world.status()["queue"]["done"], 1);
     world.ok(&["cancel", &good]);
 }
+
+/// Whatever stands in the way, it is said what is to be done about it.
+#[test]
+fn errors_have_a_hint_on_a_line_of_its_own() {
+    let (world, _) = world();
+    let says = |world: &World, args: &[&str]| {
+        let output = world.run(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{args:?} {said}");
+        assert!(said.starts_with("anna-relay: ") || said.contains("\nanna-relay: "), "{args:?} {said}");
+        assert!(said.contains("\nhint: "), "{args:?} {said}");
+    };
+    let spool = world.spool();
+    fs::write(spool.join(format!("done/{ID}.json")), "{").unwrap();
+    says(&world, &["show", ID]);
+    says(&world, &["send", ""]);
+    says(&world, &["send", "x", "--file", "/nowhere/at/all"]);
+    says(&world, &["send", "x", "--file", "/dev/zero"]);
+    says(&world, &["man", "/dev/null/man"]);
+    fs::create_dir(spool.join("paused")).unwrap();
+    says(&world, &["resume"]);
+    fs::create_dir(spool.join("anna-relay.sock")).unwrap();
+    says(&world, &["bridge"]);
+    fs::remove_file(spool.join("lock")).unwrap();
+    fs::create_dir(spool.join("lock")).unwrap();
+    says(&world, &["send", "x"]);
+    says(&world, &["bridge"]);
+    fs::remove_dir_all(spool.join("new")).unwrap();
+    symlink("/etc", spool.join("new")).unwrap();
+    says(&world, &["send", "x"]);
+    says(&world, &["bridge"]);
+    fs::remove_dir_all(&spool).unwrap();
+    fs::write(&spool, "x").unwrap();
+    for args in [&["send", "x"][..], &["list"], &["status"], &["show", "abcd"], &["pause"], &["bridge"]] {
+        says(&world, args);
+    }
+}
