@@ -105,6 +105,57 @@ fn status_check_tells_degraded_from_a_brain_that_may_be_away() {
 }
 
 #[test]
+fn status_check_tells_of_open_alarms() {
+    let mut world = World::new().with("alarm_min", "0.002");
+    world.start_online();
+    let id = world.ok(&["send", "water"]);
+    let id = id.trim();
+    let alarm = world.wait_stream("no result after");
+    assert!(alarm.contains('⚠') && alarm.contains(&id[28..]), "{alarm}");
+    let status = world.wait_status("the alarm", |status| status["alarms"] == 1);
+    assert_eq!(status["queue"]["brain"], 1);
+    assert_eq!(world.run(&["status", "--check"]).status.code(), Some(1));
+    assert!(world.ok(&["list"]).contains('⚠'));
+    world.kill();
+    assert_eq!(world.status()["alarms"], 1, "also without a bridge");
+    world.start_online();
+    world.brain().say("watered", Some(id));
+    world.wait_queue("done", 1);
+    assert_eq!(world.run(&["status", "--check"]).status.code(), Some(0));
+}
+
+#[test]
+fn every_command_takes_the_configuration_that_it_is_told() {
+    let mut world = World::new();
+    let id = world.ok(&["send", "water"]).trim().to_owned();
+    let config = world.config();
+    let told = |world: &World, args: &[&str]| {
+        let mut command = world.command(args);
+        command.env("ANNA_CONFIG", "/nowhere/anna.toml").arg("--config").arg(&config).output().unwrap()
+    };
+    let commands: [&[&str]; 10] = [
+        &["list"],
+        &["show", &id],
+        &["pause"],
+        &["resume"],
+        &["cancel", &id],
+        &["retry", &id],
+        &["prune", "--older-than", "1d"],
+        &["reset-breaker"],
+        &["stream"],
+        &["check"],
+    ];
+    for args in commands {
+        let output = told(&world, args);
+        assert!(output.status.success(), "{args:?} {output:?}");
+    }
+    world.start();
+    assert!(told(&world, &["status"]).status.success());
+    let without = world.command(&["status"]).env("ANNA_CONFIG", "/nowhere/anna.toml").output().unwrap();
+    assert_eq!(without.status.code(), Some(78), "one that is named has to be there: {without:?}");
+}
+
+#[test]
 fn list_filters_and_has_the_files_documents() {
     let mut world = World::new();
     assert_eq!(world.json(&["list"]), Value::Array(Vec::new()));
