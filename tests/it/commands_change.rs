@@ -71,7 +71,7 @@ fn send_wait_prints_the_result_or_says_why_there_is_none() {
     assert!(output.status.success(), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).ends_with("\nat last\n"), "{output:?}");
     // One that is given up.
-    let refusal = anna_relay::fakechat::server::Refusal { status: 413, times: Some(1) };
+    let refusal = anna_relay::fakechat::server::Refusal { status: 413, times: None };
     world.brain().faults(|faults| faults.refuse_uploads = Some(refusal));
     let refused = world.run(&["send", "too much", "--wait", "--timeout", "20"]);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
