@@ -11,6 +11,7 @@ mod disk;
 mod each_side;
 mod giving_up;
 mod harness;
+mod hooks;
 mod hostile_spool;
 mod long_text;
 mod one_bridge;
