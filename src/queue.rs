@@ -6,6 +6,7 @@
 //! came): it is kept in memory and written once the disk takes it. A *decision* (to accept, to push) counts only once
 //! it is written: else it is undone, and nothing of it is carried out.
 
+mod answered;
 mod book;
 pub mod event;
 mod intake;
@@ -126,6 +127,13 @@ struct Step {
     effect: Effect,
 }
 
+impl Step {
+    /// Whether it only says what happened.
+    fn is_word(&self) -> bool {
+        matches!(self.effect, Effect::Note { .. } | Effect::Warn { .. } | Effect::Done(_))
+    }
+}
+
 /// What is done instead if a decision cannot be written.
 #[derive(Debug)]
 enum Fallout {
@@ -160,6 +168,8 @@ pub struct Queue {
     begun: Vec<(Token, Id)>,
     fallouts: Vec<(Id, Fallout)>,
     steps: Vec<Step>,
+    /// Word of what has happened and could not be written yet.
+    owed: Vec<Step>,
 }
 
 impl Queue {
@@ -185,6 +195,7 @@ impl Queue {
             begun: Vec::new(),
             fallouts: Vec::new(),
             steps: Vec::new(),
+            owed: Vec::new(),
         }
     }
 
@@ -241,16 +252,25 @@ impl Queue {
         self.book.ids().filter(|id| id.has_part(part)).collect()
     }
 
-    /// The hand-off in memory that the brain's message answered.
+    /// The hand-off that the brain's message answered, of those that are or lately were in memory.
     #[must_use]
     pub fn answered_by(&self, message: &str) -> Option<Id> {
-        self.book.answered_by(message)
+        self.book.answered.get(message)
+    }
+
+    /// Remembers which messages of the brain a closed hand-off was answered by.
+    pub fn remember_answers(&mut self, h: &HandOff) {
+        for result in &h.results {
+            self.book.answered.insert(&result.message, h.id);
+        }
     }
 
     /// A hand-off was written, and lies there now.
     pub fn written(&mut self, id: Id, lies: crate::handoff::life::State) {
         self.touched.retain(|touch| touch.id != id);
         self.fallouts.retain(|(owner, _)| *owner != id);
+        let owed: Vec<Step> = self.owed.extract_if(.., |step| step.owner == Some(id)).collect();
+        self.steps.splice(0..0, owed);
         if let Some(entry) = self.book.get_mut(id) {
             entry.lies = Some(lies);
             entry.dirty = false;
@@ -267,7 +287,11 @@ impl Queue {
     pub fn not_written(&mut self, id: Id, why: &str, now: Now) {
         let Some(at) = self.touched.iter().position(|touch| touch.id == id) else { return };
         let touch = self.touched.remove(at);
-        self.steps.retain(|step| step.owner != Some(id));
+        let held: Vec<Step> = self.steps.extract_if(.., |step| step.owner == Some(id)).collect();
+        if touch.fact {
+            // It has happened: word of it goes out once it is on disk. What was decided on top of it does not.
+            self.owed.extend(held.into_iter().filter(Step::is_word));
+        }
         let begun: Vec<Token> = self.begun.extract_if(.., |(_, owner)| *owner == id).map(|(token, _)| token).collect();
         for token in begun {
             self.forget_flight(token);

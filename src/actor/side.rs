@@ -197,8 +197,10 @@ impl<R: Role> SideActor<R> {
             ctx.cancel_future(link.reader);
             tracing::info!(side = R::SIDE.name(), why, "the websocket is gone");
         }
+        // The queue hears first that the side is away: else it would begin the next push, which comes to nothing.
+        self.step(Input::Lost(why.clone()), ctx);
         self.fail_pushes(&why, ctx);
-        self.step(Input::Lost(why), ctx);
+        self.begin_next(ctx);
     }
 }
 

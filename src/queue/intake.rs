@@ -56,7 +56,8 @@ impl Queue {
 
     /// Puts a new hand-off into memory, to be written.
     fn enter(&mut self, arrival: Arrival, now: Now) {
-        let mut h = HandOff::new(arrival.id, arrival.from, arrival.text, now.wall);
+        let created = self.book.next_created(now.wall);
+        let mut h = HandOff::new(arrival.id, arrival.from, arrival.text, created);
         if let Some(message) = &arrival.message {
             h = h.made_by(message);
         }
