@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use actix::prelude::*;
@@ -74,6 +74,8 @@ pub struct Wires {
     pub board: RefCell<Board>,
     /// The breaker: a Guard that is started again stays tripped.
     pub breaker: RefCell<crate::guard::Breaker>,
+    /// What is remembered of the ports: an OrphanReaper that is started again knows the sessions that were there.
+    pub judge: Arc<Mutex<crate::port::Judge>>,
     /// Anna's record of events.
     pub stream: Stream,
     config: RefCell<Arc<Config>>,
@@ -99,6 +101,7 @@ impl Wires {
             intakes: Default::default(),
             board: RefCell::default(),
             breaker: RefCell::new(breaker),
+            judge: Arc::new(Mutex::new(crate::port::Judge::of_this_user())),
             stream,
             config: RefCell::new(config),
             next_token: Cell::new(0),

@@ -144,7 +144,7 @@ impl HandOff {
     /// Whether it was not pushed since it was accepted or last retried.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
-        self.pushes.len() == self.retried.as_ref().map_or(0, |retry| retry.pushes)
+        self.pushes.len() == self.retried_from()
     }
 
     /// Whether it has to be pushed to the brain: it never was, its last push failed or was cut short, or the
@@ -163,12 +163,23 @@ impl HandOff {
             })
     }
 
-    /// How many pushes count towards `relay.max_attempts`: those since the last retry that failed for a reason
-    /// other than the relay's own stop.
+    /// How many pushes since the last retry failed for a reason other than the relay's own stop.
     #[must_use]
     pub fn failed_attempts(&self) -> usize {
-        let from = self.retried.as_ref().map_or(0, |retry| retry.pushes);
-        self.pushes.iter().skip(from).filter(|push| push.failed()).count()
+        self.pushes.iter().skip(self.retried_from()).filter(|push| push.failed()).count()
+    }
+
+    /// How many pushes count towards `relay.max_attempts`: those since the last retry, but for those that the relay's
+    /// own stop cut short. One that a session took counts too: where another is wanted, that session has ended
+    /// without an answer, and a hand-off that no session survives must not end them all.
+    #[must_use]
+    pub fn attempts(&self) -> usize {
+        let cut = |push: &&Push| push.outcome == PushOutcome::Unknown && push.why.is_none();
+        self.pushes.iter().skip(self.retried_from()).filter(|push| !cut(push)).count()
+    }
+
+    fn retried_from(&self) -> usize {
+        self.retried.as_ref().map_or(0, |retry| retry.pushes)
     }
 
     /// When the present wait for a result began.
@@ -372,6 +383,13 @@ mod tests {
         assert!(!h.wants_push(Some(new)));
         h.pushes[0].session = Some(old);
         assert!(h.wants_push(Some(new)) && !h.wants_push(Some(old)) && !h.wants_push(None));
+        push(&mut h, PushOutcome::Unknown, None);
+        push(&mut h, PushOutcome::Unknown, Some("dropped"));
+        assert_eq!(
+            (h.attempts(), h.failed_attempts()),
+            (2, 1),
+            "a session that ended with it counts, the relay's stop not"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 
 use crate::config::Side;
+use crate::control::wire::Activity;
 use crate::error::Error;
 use crate::handoff::words::Part;
 use crate::handoff::{Id, Origin, SessionKey};
@@ -123,6 +124,8 @@ pub enum Event {
         /// Whose fakechat it is, where sessions are told apart.
         session: Option<SessionKey>,
     },
+    /// The brain's session does something else than before.
+    Brain(Doing),
     /// A side's actor was started again: what it had under way will never be heard of.
     SideReset(Side),
     /// Word of a push.
@@ -178,6 +181,19 @@ pub enum Event {
     Count,
     /// The bridge stops: begin nothing any more.
     Drain,
+}
+
+/// What a session is doing, by its own account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doing {
+    /// Which session.
+    pub session: SessionKey,
+    /// What; none where that is not known.
+    pub status: Option<Activity>,
+    /// When it began to, where that is known: tells one wait from the next.
+    pub since: Option<u64>,
+    /// What it waits for. Text of another program.
+    pub waiting_for: Option<String>,
 }
 
 /// What became of a push.

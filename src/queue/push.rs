@@ -8,7 +8,7 @@ use crate::handoff::{HandOff, Id, Push, PushOutcome, Reason, SessionKey};
 use crate::text::count;
 
 use super::event::{Effect, Now, Pushed, Token, Upload};
-use super::{Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
+use super::{About, Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
 
 /// The wait after a first failed push; it doubles with each further one.
 const BACK_OFF: Duration = Duration::from_secs(1);
@@ -79,6 +79,13 @@ impl Queue {
         }
         // Strictly in order: while the first one waits to be tried again, the others wait behind it.
         let Some((_, id)) = self.book.for_brain.first().copied().filter(|(_, id)| ready(id)) else { return };
+        let attempts = self.book.get(id).map_or(0, |entry| entry.h.attempts());
+        if attempts >= self.settings.max_attempts {
+            let why = "the sessions that had it ended without an answer".to_owned();
+            self.warn(Some(id), format!("given up, attempts, after {}: {why}", count(attempts, "attempt")));
+            self.change(id, false, |h| h.give_up(Reason::Attempts, Some(why), now.wall));
+            return self.push_to_brain(now);
+        }
         let (session, inline) = (self.brain.session, self.settings.inline_bytes);
         let mut push = 0;
         self.change(id, false, |h| {
@@ -220,7 +227,7 @@ impl Queue {
         if !entry.h.waits_for_result() {
             return;
         }
-        if permanent || attempts >= self.settings.max_attempts {
+        if permanent || entry.h.attempts() >= self.settings.max_attempts {
             let reason = if permanent { Reason::Refused } else { Reason::Attempts };
             self.warn(Some(id), format!("given up, {}, after {}: {why}", reason.word(), count(push + 1, "attempt")));
             self.change(id, true, |h| h.give_up(reason, Some(why), now.wall));
@@ -309,13 +316,13 @@ impl Queue {
     }
 
     /// Has something said to the bot.
-    pub(super) fn notify(&mut self, text: String, of_outage: bool, now: Now) {
+    pub(super) fn notify(&mut self, text: String, about: About, now: Now) {
         if self.notices.len() >= MAX_NOTICES {
             self.notices.pop_front();
         }
         self.next_token += 1;
         let key = self.next_token;
-        self.notices.push_back(Notice { key, text, of_outage, attempts: 0, in_flight: false, not_before: now.mono });
+        self.notices.push_back(Notice { key, text, about, attempts: 0, in_flight: false, not_before: now.mono });
     }
 }
 
