@@ -220,6 +220,13 @@ impl HandOff {
         self.retried = Some(Retry { at: now, pushes: self.pushes.len() });
     }
 
+    /// Strikes out its last push, of which not a byte was posted.
+    pub fn not_pushed(&mut self, push: usize) {
+        if self.pushes.len() == push + 1 && push >= self.retried_from() {
+            self.pushes.pop();
+        }
+    }
+
     /// The brain has been told to stop work on it, or need not be.
     pub fn taken_back(&mut self) {
         if let Some(failed) = &mut self.failed {
@@ -373,6 +380,12 @@ mod tests {
         assert_eq!((h.state(), h.failed_attempts(), h.wants_push(None)), (State::New, 0, true));
         push(&mut h, PushOutcome::Sent, None);
         assert_eq!((h.state(), h.wants_push(None)), (State::Brain, false));
+        h.not_pushed(2);
+        assert_eq!(h.pushes.len(), 4, "only the last one can be struck out");
+        h.not_pushed(3);
+        assert_eq!((h.state(), h.pushes.len(), h.wants_push(None)), (State::New, 3, true));
+        h.not_pushed(2);
+        assert_eq!(h.pushes.len(), 3, "what was before the retry stays");
     }
 
     #[test]

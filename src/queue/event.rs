@@ -210,8 +210,10 @@ pub enum Pushed {
         /// Whether it would fail again however often it is tried.
         permanent: bool,
     },
-    /// It was not begun, for the side had gone.
+    /// Not a byte of it was posted, for the side had gone.
     NotTried,
+    /// Nobody will ever say what became of it.
+    Cut,
 }
 
 /// One upload of a push.

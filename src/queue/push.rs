@@ -41,7 +41,7 @@ impl Queue {
         (peer.online, peer.posting) = (false, None);
         let cut: Vec<Token> = self.flights.iter().filter(|(_, (s, _))| *s == side).map(|(token, _)| *token).collect();
         for token in cut {
-            self.pushed(token, Pushed::NotTried, now);
+            self.pushed(token, Pushed::Cut, now);
         }
     }
 
@@ -213,9 +213,12 @@ impl Queue {
     fn hand_off_landed(&mut self, id: Id, push: usize, pushed: Pushed, now: Now) {
         let Some(entry) = self.book.get(id) else { return };
         let known = entry.h.pushes.get(push).is_none_or(|push| push.outcome != PushOutcome::Unknown);
-        if pushed == Pushed::NotTried || known {
+        if pushed == Pushed::Cut || known {
             // Cut short by ourselves, or answered before its outcome was known.
             return;
+        }
+        if pushed == Pushed::NotTried {
+            return self.change(id, true, |h| h.not_pushed(push));
         }
         self.change(id, true, |h| end(&mut h.pushes, push, &pushed));
         let Pushed::Failed { why, permanent } = pushed else {
@@ -249,8 +252,10 @@ impl Queue {
 
     fn outcome_landed(&mut self, id: Id, outcome: usize, push: usize, pushed: Pushed, now: Now) {
         let told = pushed == Pushed::Confirmed;
-        if pushed == Pushed::NotTried {
-            return;
+        match pushed {
+            Pushed::Cut => return,
+            Pushed::NotTried => return self.change(id, true, |h| undo(&mut h.results[outcome].pushes, push)),
+            _ => {}
         }
         let mut word = "";
         let mut failures = 0;
@@ -277,12 +282,15 @@ impl Queue {
     }
 
     fn failure_landed(&mut self, id: Id, push: usize, pushed: Pushed, now: Now) {
-        if pushed == Pushed::NotTried {
+        if pushed == Pushed::Cut {
             return;
         }
         let mut failures = 0;
         self.change(id, true, |h| {
             let Some(failed) = &mut h.failed else { return };
+            if pushed == Pushed::NotTried {
+                return undo(&mut failed.pushes, push);
+            }
             if push < failed.pushes.len() {
                 end(&mut failed.pushes, push, &pushed);
                 failed.told = (pushed == Pushed::Confirmed).then_some(now.wall);
@@ -352,7 +360,14 @@ fn end(pushes: &mut [Push], push: usize, pushed: &Pushed) {
             push.why = Some(why.clone());
             push.outcome = if *permanent { PushOutcome::Refused } else { PushOutcome::Unknown };
         }
-        Pushed::Accepted | Pushed::NotTried => {}
+        Pushed::Accepted | Pushed::NotTried | Pushed::Cut => {}
+    }
+}
+
+/// Strikes out the last push, of which not a byte was posted: the next one is no further attempt.
+fn undo(pushes: &mut Vec<Push>, push: usize) {
+    if pushes.len() == push + 1 {
+        pushes.pop();
     }
 }
 

@@ -79,6 +79,7 @@ fn the_real_fakechat_all_the_way_round() {
     // The bridge restarts while one is in the brain.
     bot.say("RELAY: second", None);
     let second = id_of(&brain.gets(2)[1]);
+    house.wait_stream(&format!("{}: is with the brain", &second[28..]));
     house.kill();
     house.start_online();
     brain.say("2", Some(&second[..13]));
@@ -87,6 +88,7 @@ fn the_real_fakechat_all_the_way_round() {
     // The brain's session is killed while one is in it, and comes back.
     bot.say("RELAY: third", None);
     let third = id_of(&brain.gets(3)[2]);
+    house.wait_stream(&format!("{}: is with the brain", &third[28..]));
     brain.kill("real");
     house.wait_stream("the orphan on the brain's port was ended");
     let mut brain = comes(&house, Side::Brain, &folder);

@@ -49,12 +49,13 @@ impl<R: Role> SideActor<R> {
                 }
                 Posted::Failed { why, permanent } => act.word(token, Pushed::Failed { why, permanent }),
                 Posted::Barred(bar) => {
-                    act.word(token, Pushed::NotTried);
                     let why = bar.as_ref().map_or(CHANGED, |bar| &bar.why).to_owned();
                     if let Some(bar) = bar {
                         act.bar(bar);
                     }
-                    return act.lose(why, ctx);
+                    // First that the side is away: else the Queue has it pushed again at once.
+                    act.lose(why, ctx);
+                    return act.word(token, Pushed::NotTried);
                 }
             }
             act.begin_next(ctx);
