@@ -95,7 +95,7 @@ impl Queue {
         let told = self.wait.as_ref().is_some_and(|wait| wait.told && (wait.session, wait.since) == (session, since));
         let waits = status == Some(Activity::Waiting);
         self.wait = waits.then_some(Wait { session, since, what, told });
-        if !told {
+        if !(waits && told) {
             self.retract(About::Wait);
         }
     }
@@ -156,3 +156,6 @@ fn minutes(time: Duration) -> String {
         seconds => format!("{} min", (seconds / 6.0).round() / 10.0),
     }
 }
+
+#[cfg(test)]
+mod tests;
