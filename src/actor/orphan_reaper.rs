@@ -31,9 +31,11 @@ use crate::message::Fault;
 pub const NAME: &str = "orphan_reaper";
 /// How long a verdict is waited for: it takes less than a millisecond, or some 10 where all processes are looked at.
 pub const JUDGE_WITHIN: Duration = Duration::from_secs(5);
-/// What the sessions are doing is read at every so-manieth sweep: each time wakes a thread, and a person is needed for
-/// what follows from it.
+/// What the sessions are doing is read at every so-manieth sweep: each time wakes a thread, and what follows from it
+/// waits for a person.
 const READ_EVERY: u32 = 2;
+/// The same while nothing is with the brain.
+const READ_IDLE_EVERY: u32 = 4;
 
 /// The actor.
 pub struct OrphanReaper {
@@ -249,7 +251,8 @@ impl Handler<Ping> for OrphanReaper {
             }
         }
         self.sweeps = self.sweeps.wrapping_add(1);
-        if self.sweeps.is_multiple_of(READ_EVERY) {
+        let nothing_there = self.wires.board.borrow().queue.counts.brain == 0;
+        if self.sweeps.is_multiple_of(if nothing_there { READ_IDLE_EVERY } else { READ_EVERY }) {
             self.read_activity(ctx);
         }
     }

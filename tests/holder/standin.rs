@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anna_relay::fakechat::server::Double;
 use serde_json::{Value, json};
@@ -99,9 +100,14 @@ fn server(role: &str) {
     }
 }
 
-/// As the real one: on a taken port it ends.
+/// As the real one: on a taken port it ends. A stranger waits for it.
 fn double(role: &str, port: u16) {
-    let Ok(double) = Double::start(port) else {
+    let mut started = Double::start(port);
+    while role == "stranger" && started.is_err() {
+        std::thread::sleep(Duration::from_millis(2));
+        started = Double::start(port);
+    }
+    let Ok(double) = started else {
         say("refused");
         std::process::exit(1);
     };

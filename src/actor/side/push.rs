@@ -98,7 +98,7 @@ async fn post_all<R: Role>(wires: Rc<Wires>, peer: Option<Peer>, uploads: Vec<Up
     let config = wires.config();
     for (n, upload) in uploads.into_iter().enumerate() {
         let bar = match SideActor::<R>::verdict(&wires).await {
-            Ok(now) if now == peer => None,
+            Ok(now) if now.is_none() || now == peer => None,
             Ok(_) => Some(None),
             Err(bar) => Some(Some(bar)),
         };

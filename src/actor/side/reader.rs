@@ -85,7 +85,9 @@ impl<R: Role> SideActor<R> {
             let fetching = async move {
                 // What another one has under that name is not the session's file.
                 let fetched = match Self::verdict(&wires).await {
-                    Ok(now) if now == peer => fetch(port, &file.url, &to, MAX_FILE).await.map_err(|e| e.to_string()),
+                    Ok(now) if now.is_none() || now == peer => {
+                        fetch(port, &file.url, &to, MAX_FILE).await.map_err(|e| e.to_string())
+                    }
                     Ok(_) => Err(CHANGED.to_owned()),
                     Err(bar) => Err(bar.why),
                 };
