@@ -244,10 +244,14 @@ impl Handler<Ping> for OrphanReaper {
     /// The Supervisor's ping is also the time to sweep.
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
         self.wires.answer_ping(NAME);
-        for side in Side::BOTH {
-            // A side without a websocket looks itself, about as often.
-            if !std::mem::take(&mut self.port(side).asked) {
-                self.sweep(side, ctx);
+        // Where anybody may hold the port it is only shown who does, and a stranger costs a look at all processes.
+        let any = self.wires.config().relay.holder == Holder::Any;
+        if !any || self.sweeps.is_multiple_of(READ_IDLE_EVERY) {
+            for side in Side::BOTH {
+                // A side without a websocket looks itself, about as often.
+                if !std::mem::take(&mut self.port(side).asked) {
+                    self.sweep(side, ctx);
+                }
             }
         }
         self.sweeps = self.sweeps.wrapping_add(1);
