@@ -75,13 +75,16 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
     let mut signals = Signals::take()?;
     let wires = Rc::new(Wires::new(Arc::new(config), stream));
     let (stage, mut watch) = watch::channel(Stage::Starting);
-    let supervisor = Supervisor::new(Rc::clone(&wires), listener, stage, |wires: &Wires| {
-        tell_systemd(&[NotifyState::Watchdog, NotifyState::Status(&status_line(wires))]);
+    let beat = watch_thread()?;
+    let supervisor = Supervisor::new(Rc::clone(&wires), listener, stage, move |wires: &Wires, all_well| {
+        beat.store(true, Ordering::Relaxed);
+        if all_well {
+            tell_systemd(&[NotifyState::Watchdog, NotifyState::Status(&status_line(wires))]);
+        }
     });
     let context = Context::new();
     let address = context.address();
     let mut supervising = actix_rt::spawn(context.into_future(supervisor));
-    watch_thread()?;
     let running = tokio::select! {
         stage = until(&mut watch, |stage| *stage != Stage::Starting) => stage,
         () = signals.stop() => Stage::Starting,
@@ -215,16 +218,11 @@ fn status_line(wires: &Wires) -> String {
     line
 }
 
-/// Ends the process if the actors' thread gets stuck, in a way that no actor can see from within.
-fn watch_thread() -> Result<()> {
+/// Ends the process if the actors' thread gets stuck, in a way that no actor can see from within: if nobody sets what
+/// this returns for too long. The Supervisor's tick does, for each timer of its own would wake the machine.
+fn watch_thread() -> Result<Arc<AtomicBool>> {
     let alive = Arc::new(AtomicBool::new(true));
     let beat = Arc::clone(&alive);
-    actix_rt::spawn(async move {
-        loop {
-            beat.store(true, Ordering::Relaxed);
-            tokio::time::sleep(STUCK_AFTER / 2).await;
-        }
-    });
     let watching = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
         loop {
             std::thread::sleep(STUCK_AFTER);
@@ -234,5 +232,6 @@ fn watch_thread() -> Result<()> {
             }
         }
     });
-    watching.map(drop).during("starting the watchdog")
+    watching.during("starting the watchdog")?;
+    Ok(beat)
 }

@@ -85,11 +85,31 @@ struct Notice {
     text: String,
     /// Who waits for it to be told.
     receipt: Receipt,
-    /// Whether it is void once the brain is back.
-    of_outage: bool,
+    /// What it is about: where that can be over, the word is void then.
+    about: About,
     attempts: u32,
     in_flight: bool,
     not_before: Duration,
+}
+
+/// What word for the bot is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum About {
+    /// Something that has happened.
+    Event,
+    /// That the brain is away.
+    Outage,
+    /// That the brain waits for a person.
+    Wait,
+}
+
+/// That the brain's session waits for a person.
+#[derive(Debug)]
+struct Wait {
+    session: SessionKey,
+    since: Option<u64>,
+    what: Option<String>,
+    told: bool,
 }
 
 /// An outage of the brain: it is away or wrapping up.
@@ -161,6 +181,7 @@ pub struct Queue {
     paused: Option<Paused>,
     recalled: Option<Duration>,
     outage: Option<Outage>,
+    wait: Option<Wait>,
     trouble: Option<Trouble>,
     draining: bool,
     waiters: Vec<(Id, Receipt)>,
@@ -188,6 +209,7 @@ impl Queue {
             paused: None,
             recalled: None,
             outage: Some(Outage { since: now.mono, told: false }),
+            wait: None,
             trouble: None,
             draining: false,
             waiters: Vec::new(),
@@ -215,9 +237,10 @@ impl Queue {
             Event::Refuse { arrival, keep } => self.refuse(arrival, keep, now),
             Event::Reply(reply) => self.reply(reply, now),
             Event::Side { side, online, session } => self.side(side, online, session),
+            Event::Brain(doing) => self.brain_does(doing),
             Event::SideReset(side) => self.side_reset(side, now),
             Event::Pushed { token, pushed } => self.pushed(token, pushed, now),
-            Event::Notify { text, receipt } => self.notify(text, receipt, now),
+            Event::Notify { text, receipt } => self.notify_for(text, receipt, now),
             Event::Retry { id, receipt } => self.retry(id, receipt, now),
             Event::Cancel { id, receipt } => self.cancel(id, receipt, now),
             Event::Wait { id, receipt } => self.wait(id, receipt),

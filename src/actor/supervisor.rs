@@ -77,6 +77,9 @@ struct Running {
     reload: Recipient<Reload>,
 }
 
+/// Told at each tick whether all actors had answered.
+type Alive = dyn Fn(&Wires, bool);
+
 /// The actor.
 pub struct Supervisor {
     wires: Rc<Wires>,
@@ -86,19 +89,18 @@ pub struct Supervisor {
     /// When actors were started again, lately.
     restarts: VecDeque<Duration>,
     stage: watch::Sender<Stage>,
-    /// Called at each tick at which all actors had answered.
-    alive: Box<dyn Fn(&Wires)>,
+    alive: Box<Alive>,
     tick: Duration,
 }
 
 impl Supervisor {
-    /// A supervisor that starts all actors when it is started. `alive` is told at each tick that all is well.
+    /// A supervisor that starts all actors when it is started. `alive` is told at each tick whether all is well.
     #[must_use]
     pub fn new(
         wires: Rc<Wires>,
         listener: UnixListener,
         stage: watch::Sender<Stage>,
-        alive: impl Fn(&Wires) + 'static,
+        alive: impl Fn(&Wires, bool) + 'static,
     ) -> Self {
         let child = |name, start| Child { name, start, running: None, silent: 0, restarts: 0 };
         // Those that others send to come first.
@@ -185,9 +187,7 @@ impl Supervisor {
 
     /// Asks all whether they are there, and puts an end to those that are not.
     fn tick(&mut self, ctx: &mut Context<Self>) {
-        if self.children.iter().all(|child| child.silent == 0 && child.running.is_some()) {
-            (self.alive)(&self.wires);
-        }
+        (self.alive)(&self.wires, self.children.iter().all(|child| child.silent == 0 && child.running.is_some()));
         for child in &mut self.children {
             let Some(running) = &child.running else { continue };
             child.silent += 1;

@@ -83,6 +83,8 @@ pub struct Wires {
     /// Held by whoever works on the spool, with the number of the Queue whose it is: one that fell may have left a
     /// thread there.
     pub spool: Arc<Mutex<u64>>,
+    /// What is remembered of the ports: an OrphanReaper that is started again knows the sessions that were there.
+    pub judge: Arc<Mutex<crate::port::Judge>>,
     /// Anna's record of events.
     pub stream: Stream,
     config: RefCell<Arc<Config>>,
@@ -111,6 +113,7 @@ impl Wires {
             breaker: RefCell::new(breaker),
             notices: RefCell::default(),
             spool: Arc::default(),
+            judge: Arc::new(Mutex::new(crate::port::Judge::of_this_user())),
             stream,
             config: RefCell::new(config),
             next_token: Cell::new(0),

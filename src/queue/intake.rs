@@ -7,7 +7,7 @@ use crate::handoff::life::Recorded;
 use crate::handoff::{HandOff, Id, Origin, Reason, words};
 
 use super::event::{Arrival, Effect, Incoming, Now, Receipt, Reply};
-use super::{Entry, Fallout, Queue};
+use super::{About, Entry, Fallout, Queue};
 
 /// A pause older than this is recalled to the bot at its next hand-off (`spec.md`, "Nights").
 const LONG_PAUSE: time::Duration = time::Duration::hours(12);
@@ -80,7 +80,7 @@ impl Queue {
                 let asked = words::asked(&text);
                 self.notify(
                     format!("a hand-off was refused, for it cannot be kept: {why}; say it again later\n{asked}"),
-                    Receipt::None,
+                    About::Event,
                     now,
                 );
                 self.done(None, receipt);
@@ -145,7 +145,7 @@ impl Queue {
         let text = format!(
             "the brain has been paused for {hours} hours, so this waits too; `anna-relay resume` lets all go on",
         );
-        self.notify(text, Receipt::None, now);
+        self.notify(text, About::Event, now);
     }
 
     /// Answers those who wait for this hand-off, if there is something to say.
