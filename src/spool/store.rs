@@ -103,36 +103,69 @@ impl<F: Fs> Store<F> {
         let belongs = h.state();
         let lies = lies.unwrap_or(belongs);
         let tmp = self.dir(TMP).join(format!("{}.{}", h.id, h.rev));
-        let committed = self.write(&tmp, h).and_then(|()| self.fs.rename(&tmp, &self.path(lies, h.id)));
+        let at = if lies.is_open() { lies } else { belongs };
+        let committed = self.write(&tmp, h).and_then(|()| {
+            self.reopen(h.id, lies, at)?;
+            self.fs.rename(&tmp, &self.path(at, h.id)).inspect_err(|_| self.close_again(h.id, lies, at))
+        });
         if let Err(error) = committed {
             h.rev -= 1;
             self.fs.remove(&tmp).unwrap_or_else(|_| tracing::debug!("tmp/ keeps a file until the next start"));
             return Err(error);
         }
-        Ok(self.settle(h.id, lies, belongs))
+        Ok(self.settle(h.id, lies, at, belongs))
     }
 
     fn write(&self, path: &Path, h: &HandOff) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(h)?;
         bytes.push(b'\n');
-        let mut file = self.fs.create(path)?;
+        let mut file = match self.fs.create(path) {
+            // A write that failed, and then could not be cleared away.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.fs.remove(path)?;
+                self.fs.create(path)?
+            }
+            created => created?,
+        };
         self.fs.write(&mut file, &bytes)?;
         self.fs.sync(&file)
     }
 
-    /// What follows the commit point: the move, and the folder's fsync.
-    fn settle(&self, id: Id, lies: State, belongs: State) -> Placed {
-        let mut placed = lies;
-        if lies != belongs {
-            match self.fs.rename(&self.path(lies, id), &self.path(belongs, id)) {
+    /// Moves a hand-off, as it is, out of a folder that a start does not look through.
+    fn reopen(&self, id: Id, lies: State, to: State) -> io::Result<()> {
+        match lies != to {
+            true => self.fs.rename(&self.path(lies, id), &self.path(to, id)),
+            false => Ok(()),
+        }
+    }
+
+    fn close_again(&self, id: Id, lies: State, at: State) {
+        if let Err(error) = self.reopen(id, at, lies) {
+            tracing::warn!(%id, %error, "moving it back from {} to {}", at.name(), lies.name());
+        }
+    }
+
+    /// What follows the commit point: the move, and the fsync of the folders: first the one where it is, then the
+    /// one where it was.
+    fn settle(&self, id: Id, lay: State, at: State, belongs: State) -> Placed {
+        let mut placed = at;
+        if at != belongs {
+            match self.fs.rename(&self.path(at, id), &self.path(belongs, id)) {
                 Ok(()) => placed = belongs,
-                Err(error) => tracing::warn!(%id, %error, "moving it from {} to {}", lies.name(), belongs.name()),
+                Err(error) => tracing::warn!(%id, %error, "moving it from {} to {}", at.name(), belongs.name()),
             }
         }
-        if let Err(error) = self.fs.sync_dir(&self.dir(placed.name())) {
-            tracing::warn!(%id, %error, "syncing the folder {}", placed.name());
+        self.sync_folder(placed);
+        if lay != placed {
+            self.sync_folder(lay);
         }
         Placed(placed)
+    }
+
+    fn sync_folder(&self, state: State) {
+        if let Err(error) = self.fs.sync_dir(&self.dir(state.name())) {
+            tracing::warn!(%error, "syncing the folder {}", state.name());
+        }
     }
 
     /// Reads the hand-off of that id, if there is one, and says where it lies.
@@ -242,20 +275,29 @@ impl<F: Fs> Store<F> {
                 open.push((h, lies));
             }
         }
+        // What a stopped process left is in memory from here on, and may be promised: so it has to be durable.
+        State::ALL.into_iter().for_each(|state| self.sync_folder(state));
         open.sort_by_key(|(h, _)| (h.created, h.id));
         Ok(Recovered { open, quarantined })
     }
 
-    /// Moves a hand-off where it belongs, or deletes it if it is the older copy of a closed one. Returns where it
-    /// lies if there is something left to do with it.
+    /// Moves a hand-off where it belongs, and deletes the older of it and a closed copy. Returns where it lies if
+    /// there is something left to do with it.
     fn put_right(&self, h: &HandOff, lies: State) -> Result<Option<State>> {
-        let closed = self.load(h.id, &[State::Done, State::Failed]).ok().flatten();
-        if closed.is_some_and(|(other, _)| other.rev >= h.rev) {
-            self.fs.remove(&self.path(lies, h.id)).during(format_args!("removing an older copy of {}", h.id))?;
-            return Ok(None);
+        for state in State::ALL.into_iter().filter(|state| !state.is_open()) {
+            let twin = match self.load(h.id, &[state]) {
+                Err(error) if is_its_own_fault(&error) => None,
+                loaded => loaded.during(format_args!("reading another copy of {}", h.id))?,
+            };
+            let Some((twin, _)) = twin else { continue };
+            let older = if twin.rev >= h.rev { lies } else { state };
+            self.fs.remove(&self.path(older, h.id)).during(format_args!("removing an older copy of {}", h.id))?;
+            if older == lies {
+                return Ok(None);
+            }
         }
         let belongs = h.state();
-        let Placed(lies) = if lies == belongs { Placed(lies) } else { self.settle(h.id, lies, belongs) };
+        let Placed(lies) = if lies == belongs { Placed(lies) } else { self.settle(h.id, lies, lies, belongs) };
         Ok(lies.is_open().then_some(lies))
     }
 
