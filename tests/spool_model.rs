@@ -1,0 +1,10 @@
+//! The spool and the queue against a disk that stops, fails and forgets what was not synced.
+
+#[path = "spool_model/check.rs"]
+mod check;
+#[path = "spool_model/crash_points.rs"]
+mod crash_points;
+#[path = "spool_model/sim.rs"]
+mod sim;
+#[path = "spool_model/world.rs"]
+mod world;
