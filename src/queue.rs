@@ -28,6 +28,9 @@ pub use event::{Effect, Event, Incoming, Now, Pushed, Receipt, Token};
 
 /// How long after a failed write the disk is tried again.
 const DISK_RETRY: Duration = Duration::from_secs(1);
+/// How often that doubles, while the disk takes a probe and then not what matters: to about a minute, so that a person
+/// is not told of it every second.
+const MAX_DISK_DOUBLINGS: u32 = 6;
 /// How many notices wait for the bot at most; the oldest goes first.
 const MAX_NOTICES: usize = 100;
 
@@ -111,8 +114,8 @@ struct Touch {
 enum Fallback {
     /// It was never on disk: it is forgotten.
     Forget,
-    /// It was only decided: it is as it was.
-    Restore(Box<HandOff>),
+    /// It was only decided: it is as it was, and so is its wait.
+    Restore(Box<(HandOff, (Duration, Duration))>),
     /// It has happened: it stays.
     Keep,
 }
@@ -129,6 +132,7 @@ struct Step {
 enum Fallout {
     Answer { receipt: Receipt, doing: String },
     RefuseBot { receipt: Receipt, text: String },
+    Lose { receipt: Receipt, text: String },
 }
 
 /// That the disk refused a write.
@@ -152,11 +156,15 @@ pub struct Queue {
     recalled: Option<Duration>,
     outage: Option<Outage>,
     trouble: Option<Trouble>,
+    /// How often in a row the disk seemed well, and was not.
+    relapses: u32,
     draining: bool,
     waiters: Vec<(Id, Receipt)>,
     touched: Vec<Touch>,
     begun: Vec<(Token, Id)>,
     fallouts: Vec<(Id, Fallout)>,
+    /// Who waits for facts to be on disk.
+    owed: Vec<(Id, Receipt)>,
     steps: Vec<Step>,
 }
 
@@ -177,11 +185,13 @@ impl Queue {
             recalled: None,
             outage: Some(Outage { since: now.mono, told: false }),
             trouble: None,
+            relapses: 0,
             draining: false,
             waiters: Vec::new(),
             touched: Vec::new(),
             begun: Vec::new(),
             fallouts: Vec::new(),
+            owed: Vec::new(),
             steps: Vec::new(),
         }
     }
@@ -189,12 +199,14 @@ impl Queue {
     /// Takes in a hand-off that lies on the disk, which has waited `waited` (paused time not counted).
     pub fn restore(&mut self, h: HandOff, lies: crate::handoff::life::State, waited: Duration, now: Now) {
         let id = h.id;
-        self.book.insert(Entry::new(h, Some(lies), waited), now);
+        self.book.run_to(now, self.paused.is_some());
+        self.book.insert(Entry::new(h, Some(lies), waited));
         self.reindex(id);
     }
 
     /// Takes an event, and decides what follows.
     pub fn handle(&mut self, event: Event, now: Now) {
+        self.book.run_to(now, self.paused.is_some());
         match event {
             Event::Tick => {}
             Event::Settings(settings) => self.set_settings(settings),
@@ -246,15 +258,25 @@ impl Queue {
     }
 
     /// A hand-off was written, and lies there now.
-    pub fn written(&mut self, id: Id, lies: crate::handoff::life::State) {
+    pub fn written(&mut self, id: Id, lies: crate::handoff::life::State, now: Now) {
         self.touched.retain(|touch| touch.id != id);
         self.fallouts.retain(|(owner, _)| *owner != id);
+        let mut misplaced = false;
         if let Some(entry) = self.book.get_mut(id) {
             entry.lies = Some(lies);
-            entry.dirty = false;
+            misplaced = entry.h.state() != lies;
+            entry.dirty = misplaced;
         }
-        if let Some(trouble) = self.trouble.take() {
-            self.note(None, format!("the disk takes writes again (it did not: {})", trouble.why));
+        if misplaced {
+            self.trouble("a hand-off could not be moved into its folder", now);
+        } else {
+            self.relapses = 0;
+            self.end_trouble();
+        }
+        let owed: Vec<Receipt> =
+            self.owed.extract_if(.., |(owner, _)| *owner == id).map(|(_, receipt)| receipt).collect();
+        for receipt in owed {
+            self.done(None, receipt);
         }
         self.answer_waiters(id);
         self.reindex(id);
@@ -274,21 +296,47 @@ impl Queue {
             entry.dirty |= touch.fact;
             match touch.fallback {
                 Fallback::Keep => {}
-                Fallback::Restore(before) => entry.h = *before,
+                Fallback::Restore(before) => {
+                    let (h, wait) = *before;
+                    entry.h = h;
+                    entry.set_wait(wait);
+                }
                 Fallback::Forget => self.book.remove(id),
             }
         }
         self.reindex(id);
         self.book.forget_if_over(id);
-        if self.trouble.is_none() {
-            self.warn(None, format!("the spool cannot be written: {why}"));
-        }
-        self.trouble = Some(Trouble { why: why.to_owned(), next_try: now.mono + DISK_RETRY });
+        self.trouble(why, now);
         let fallouts: Vec<Fallout> =
             self.fallouts.extract_if(.., |(owner, _)| *owner == id).map(|(_, fallout)| fallout).collect();
         for fallout in fallouts {
             self.fall_out(fallout, why, now);
         }
+    }
+
+    /// The disk did not do what it should: it is tried again soon, and nothing is begun until then.
+    fn trouble(&mut self, why: &str, now: Now) {
+        if self.trouble.is_none() {
+            self.warn(None, format!("the spool cannot be written: {why}"));
+            self.relapses += 1;
+        }
+        let pause = DISK_RETRY * 2_u32.pow(self.relapses.saturating_sub(1).min(MAX_DISK_DOUBLINGS));
+        self.trouble = Some(Trouble { why: why.to_owned(), next_try: now.mono + pause });
+    }
+
+    /// The disk takes writes again, and has all it did not take before.
+    fn end_trouble(&mut self) {
+        if self.book.is_dirty() {
+            return;
+        }
+        if let Some(trouble) = self.trouble.take() {
+            self.note(None, format!("the disk takes writes again (it did not: {})", trouble.why));
+        }
+    }
+
+    /// Whether decisions that need a write have to wait.
+    fn is_blocked(&self, now: Now) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.next_try > now.mono)
     }
 
     /// Whether the disk refused the last write and it is time to try again.
@@ -309,11 +357,8 @@ impl Queue {
     /// The disk was tried, with nothing to write.
     pub fn disk_probed(&mut self, result: Result<(), String>, now: Now) {
         match result {
-            Ok(()) => {
-                self.trouble = None;
-                self.note(None, "the disk takes writes again".to_owned());
-            }
-            Err(why) => self.trouble = Some(Trouble { why, next_try: now.mono + DISK_RETRY }),
+            Ok(()) => self.end_trouble(),
+            Err(why) => self.trouble(&why, now),
         }
     }
 
@@ -331,7 +376,7 @@ impl Queue {
     /// Whether nothing is under way: what a stop waits for.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.flights.is_empty() && self.book.dirty().is_empty()
+        self.flights.is_empty() && !self.book.is_dirty()
     }
 
     /// Whether it is paused.
@@ -375,7 +420,7 @@ impl Queue {
     fn change(&mut self, id: Id, fact: bool, with: impl FnOnce(&mut HandOff)) {
         let Some(entry) = self.book.get_mut(id) else { return };
         let restore = |entry: &Entry| match entry.lies {
-            Some(_) => Fallback::Restore(Box::new(entry.h.clone())),
+            Some(_) => Fallback::Restore(Box::new((entry.h.clone(), entry.wait()))),
             None => Fallback::Forget,
         };
         match self.touched.iter_mut().find(|touch| touch.id == id) {
@@ -395,6 +440,16 @@ impl Queue {
 
     fn warn(&mut self, owner: Option<Id>, text: String) {
         self.steps.push(Step { owner, effect: Effect::Warn { text, of: owner } });
+    }
+
+    /// Says what has happened, whether or not the disk takes it now.
+    fn note_fact(&mut self, id: Id, text: String) {
+        self.steps.push(Step { owner: None, effect: Effect::Note { text, of: Some(id) } });
+    }
+
+    /// The same, for what needs a look.
+    fn warn_fact(&mut self, id: Id, text: String) {
+        self.steps.push(Step { owner: None, effect: Effect::Warn { text, of: Some(id) } });
     }
 
     fn done(&mut self, owner: Option<Id>, receipt: Receipt) {

@@ -133,7 +133,7 @@ impl<F: Fs> Spooler<F> {
             match self.store.put(&mut entry.h, before) {
                 Ok(Placed(lies)) => {
                     self.moved(before, lies);
-                    self.queue.written(id, lies);
+                    self.queue.written(id, lies, now);
                 }
                 Err(error) => self.queue.not_written(id, &error.to_string(), now),
             }
@@ -159,6 +159,7 @@ impl<F: Fs> Spooler<F> {
         let result = self.store.pause(&paused).during("pausing");
         if result.is_ok() {
             self.queue.set_paused(Some(paused), now);
+            self.queue.handle(Event::Tick, now);
         }
         let waiting = self.queue.waiting();
         self.answer(receipt, result.map(|()| json!({ "waiting": waiting })));

@@ -49,9 +49,9 @@ impl Queue {
         }
         self.enter(arrival, now);
         self.change(id, false, |h| h.give_up(Reason::Breaker, None, now.wall));
-        self.warn(Some(id), said);
+        self.warn(Some(id), said.clone());
         self.done(Some(id), receipt);
-        self.fallouts.push((id, Fallout::RefuseBot { receipt, text: String::new() }));
+        self.fallouts.push((id, Fallout::Lose { receipt, text: said }));
     }
 
     /// Puts a new hand-off into memory, to be written.
@@ -61,7 +61,7 @@ impl Queue {
             h = h.made_by(message);
         }
         h.files = kept(arrival.files);
-        self.book.insert(Entry::new(h, None, std::time::Duration::ZERO), now);
+        self.book.insert(Entry::new(h, None, std::time::Duration::ZERO));
         self.change(arrival.id, false, |_| {});
     }
 
@@ -81,6 +81,10 @@ impl Queue {
                     false,
                     now,
                 );
+                self.done(None, receipt);
+            }
+            Fallout::Lose { receipt, text } => {
+                self.warn(None, format!("{text} (it cannot be kept for a retry: {why})"));
                 self.done(None, receipt);
             }
         }
@@ -105,7 +109,7 @@ impl Queue {
             false => entry.h.has_reply(&message, &text, !files.is_empty()),
         });
         if repeated {
-            return self.done(None, receipt);
+            return self.done_once_written(id, receipt);
         }
         let mut recorded = Recorded::Before;
         self.change(id, true, |h| {
@@ -116,9 +120,17 @@ impl Queue {
             };
         });
         if let Recorded::As(kind) = recorded {
-            self.note(Some(id), format!("{} from the brain: {said}", kind.word()));
+            self.note_fact(id, format!("{} from the brain: {said}", kind.word()));
         }
-        self.done(Some(id), receipt);
+        self.owed.push((id, receipt));
+    }
+
+    /// Says that something is dealt with, but not before the disk has what is in memory.
+    fn done_once_written(&mut self, id: Id, receipt: Receipt) {
+        match self.book.get(id).is_some_and(|entry| entry.dirty) {
+            true => self.owed.push((id, receipt)),
+            false => self.done(None, receipt),
+        }
     }
 
     fn unclaimed(&mut self, reply: &Reply, why: &str) {
@@ -151,7 +163,8 @@ impl Queue {
         if !self.waiters.iter().any(|(waited, _)| *waited == id) {
             return;
         }
-        let Some(entry) = self.book.get(id).filter(|entry| !entry.h.waits_for_result()) else { return };
+        let said = |entry: &&Entry| !entry.h.waits_for_result() && !entry.dirty;
+        let Some(entry) = self.book.get(id).filter(said) else { return };
         let document = serde_json::to_value(&entry.h).unwrap_or_default();
         for (_, receipt) in self.waiters.extract_if(.., |(waited, _)| *waited == id) {
             self.steps.push(super::Step { owner: None, effect: Effect::Answer(receipt, Ok(document.clone())) });
