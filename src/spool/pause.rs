@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use crate::control::wire::Paused;
 
 use super::fs::Fs;
-use super::store::{Store, TMP};
+use super::store::{Store, TMP, is_its_own_fault};
 
 /// How many ended pauses are remembered: more than a year of nights.
 const REMEMBERED: usize = 500;
@@ -34,8 +34,9 @@ pub fn overlap(
     since: OffsetDateTime,
     now: OffsetDateTime,
 ) -> Duration {
-    let present = present.map(|from| Ended { since: from, until: now });
-    let spans = ended.iter().copied().chain(present);
+    // A crash while it ended leaves the present pause among the ended ones, too.
+    let ended = ended.iter().copied().filter(|span| present != Some(span.since));
+    let spans = ended.chain(present.map(|from| Ended { since: from, until: now }));
     let inside = spans.map(|span| span.until.min(now) - span.since.max(since));
     inside.map(|part| Duration::try_from(part).unwrap_or_default()).sum()
 }
@@ -70,7 +71,16 @@ pub fn read(fs: &impl Fs, root: &Path, now: OffsetDateTime) -> io::Result<Option
 /// The pauses that ended.
 #[must_use]
 pub fn remembered(fs: &impl Fs, root: &Path) -> Vec<Ended> {
-    fs.read(&memory(root)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    try_remembered(fs, root).unwrap_or_default()
+}
+
+/// The same; one that says nothing legible remembers none.
+fn try_remembered(fs: &impl Fs, root: &Path) -> io::Result<Vec<Ended>> {
+    match fs.read(&memory(root)) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+        Err(error) if is_its_own_fault(&error) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 impl<F: Fs> Store<F> {
@@ -87,23 +97,38 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// It is still paused.
     pub fn resume(&self, paused: &Paused, now: OffsetDateTime) -> io::Result<()> {
-        let mut ended = remembered(self.fs(), self.root());
+        let mut ended = try_remembered(self.fs(), self.root())?;
         ended.retain(|span| span.since != paused.since);
         ended.push(Ended { since: paused.since, until: now });
         let from = ended.len().saturating_sub(REMEMBERED);
         self.replace(&memory(self.root()), &serde_json::to_vec(&ended[from..])?)?;
-        self.fs().remove(&file(self.root()))?;
-        self.fs().sync_dir(self.root())
+        match self.fs().remove(&file(self.root())) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            // A person may have removed it by hand.
+            _ => self.sync_root(),
+        }
+        Ok(())
     }
 
     /// Replaces a small file as a whole.
     fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let tmp = self.root().join(TMP).join(crate::handoff::Id::now().to_string());
-        let mut file = self.fs().create(&tmp)?;
-        self.fs().write(&mut file, bytes)?;
-        self.fs().sync(&file)?;
-        self.fs().rename(&tmp, path)?;
-        self.fs().sync_dir(self.root())
+        let write = || {
+            let mut file = self.fs().create(&tmp)?;
+            self.fs().write(&mut file, bytes)?;
+            self.fs().sync(&file)?;
+            self.fs().rename(&tmp, path)
+        };
+        write().inspect_err(|_| self.clear_away(&tmp))?;
+        self.sync_root();
+        Ok(())
+    }
+
+    /// After a commit point: what is done is done, also if it may not outlast a power cut.
+    fn sync_root(&self) {
+        if let Err(error) = self.fs().sync_dir(self.root()) {
+            tracing::warn!(%error, "syncing the folder {}", self.root().display());
+        }
     }
 }
 
