@@ -90,6 +90,27 @@ impl Queue {
         }
     }
 
+    /// Refuses a hand-off of which the disk does not say whether it is known.
+    pub fn turn_away(&mut self, arrival: Arrival, by_breaker: bool, why: &str, now: Now) {
+        let Arrival { receipt, text, from, .. } = arrival;
+        let fallout = match from {
+            Origin::Script => Fallout::Answer { receipt, doing: "accepting the hand-off".to_owned() },
+            Origin::Bot if by_breaker => {
+                Fallout::Lose { receipt, text: format!("hand-off refused by the breaker: {text}") }
+            }
+            Origin::Bot => Fallout::RefuseBot { receipt, text },
+        };
+        self.fall_out(fallout, why, now);
+    }
+
+    /// Whether something will come of a reply to that hand-off.
+    #[must_use]
+    pub fn wants_reply(&self, id: Id, message: &str) -> bool {
+        self.book.get(id).is_some_and(|entry| {
+            !entry.h.is_cancelled() && entry.h.results.iter().all(|result| result.message != message)
+        })
+    }
+
     /// Records what the brain said, or puts it into the stream where it belongs to nothing.
     pub(super) fn reply(&mut self, reply: Reply, now: Now) {
         let receipt = reply.receipt;

@@ -61,9 +61,15 @@ impl Store<RealFs> {
     /// # Errors
     /// Says which folder cannot be had, and why.
     pub fn open(root: &Path) -> Result<Self> {
+        let new: Vec<&Path> = root.ancestors().take_while(|path| !path.exists()).collect();
         let below = State::ALL.map(State::name).into_iter().chain([CORRUPT, TMP, FILES, INBOX, LOG]);
         for path in std::iter::once(root.to_owned()).chain(below.map(|name| root.join(name))) {
             private_dir(&path).during(format_args!("opening the spool folder {}", path.display()))?;
+        }
+        // What lies in a folder is only as durable as the folder.
+        for path in std::iter::once(root).chain(new.iter().filter_map(|path| path.parent())) {
+            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+            RealFs.sync_dir(path).during(format_args!("syncing the folder {}", path.display()))?;
         }
         Ok(Store::on(root, RealFs))
     }
@@ -110,7 +116,7 @@ impl<F: Fs> Store<F> {
         });
         if let Err(error) = committed {
             h.rev -= 1;
-            self.fs.remove(&tmp).unwrap_or_else(|_| tracing::debug!("tmp/ keeps a file until the next start"));
+            self.clear_away(&tmp);
             return Err(error);
         }
         Ok(self.settle(h.id, lies, at, belongs))
@@ -240,10 +246,30 @@ impl<F: Fs> Store<F> {
             kept = format!("{n}-{safe}");
         }
         self.fs.rename(from, &folder.join(&kept))?;
-        self.fs.sync_dir(&folder)?;
-        self.fs.sync_dir(&self.dir(FILES))?;
+        for dir in [&folder, &self.dir(FILES)] {
+            // It has been moved: that is not undone by a folder that is not synced yet.
+            if let Err(error) = self.fs.sync_dir(dir) {
+                tracing::warn!(%id, %error, "syncing the folder {}", dir.display());
+            }
+        }
         let path = format!("{FILES}/{id}/{kept}");
         Ok(Attachment { name: safe, path: Some(path), bytes, unknown: Default::default() })
+    }
+
+    /// Deletes what came along with a hand-off that was not accepted.
+    pub fn forget_files(&self, id: Id) {
+        let folder = self.dir(FILES).join(id.to_string());
+        match self.fs.remove_dir(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%id, %error, "deleting its files, for it was not accepted");
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes a file of `tmp/` whose writing failed; what cannot be removed goes with the next start.
+    pub fn clear_away(&self, tmp: &Path) {
+        self.fs.remove(tmp).unwrap_or_else(|error| tracing::debug!(%error, "{} stays", tmp.display()));
     }
 
     /// A new name in `tmp/`.
@@ -348,13 +374,16 @@ impl<F: Fs> Store<F> {
             n += 1;
             to = self.dir(CORRUPT).join(format!("{name}.{n}"));
         }
-        self.fs.rename(&from, &to).during(&doing)?;
-        Ok(Quarantined { path: to, why })
+        match self.fs.rename(&from, &to) {
+            // A name that is not text cannot be said, so it cannot be moved: it stays, and is no hand-off.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Quarantined { path: from, why }),
+            moved => moved.during(&doing).map(|()| Quarantined { path: to, why }),
+        }
     }
 }
 
 /// Whether reading failed because of what the entry is, not because of the disk or this process.
-fn is_its_own_fault(error: &io::Error) -> bool {
+pub(crate) fn is_its_own_fault(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, IsADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), InvalidData | InvalidInput | IsADirectory | NotFound | PermissionDenied)
 }
