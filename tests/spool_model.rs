@@ -4,7 +4,13 @@
 mod check;
 #[path = "spool_model/crash_points.rs"]
 mod crash_points;
+#[path = "spool_model/faults.rs"]
+mod faults;
+#[path = "spool_model/model.rs"]
+mod model;
 #[path = "spool_model/sim.rs"]
 mod sim;
+#[path = "spool_model/transitions.rs"]
+mod transitions;
 #[path = "spool_model/world.rs"]
 mod world;

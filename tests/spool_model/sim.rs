@@ -65,7 +65,7 @@ struct Disk {
     dead: bool,
     fail_at: Option<(u64, i32)>,
     broken: Option<i32>,
-    failed: u64,
+    sync_dir_failed: bool,
 }
 
 /// What a call does, for the errors that may strike it.
@@ -125,9 +125,9 @@ impl SimFs {
         self.disk().calls
     }
 
-    /// How many of them were made to fail.
-    pub fn failed(&self) -> u64 {
-        self.disk().failed
+    /// Whether no sync of a folder was made to fail: only then what is promised outlasts a power cut.
+    pub fn is_sound(&self) -> bool {
+        !self.disk().sync_dir_failed
     }
 
     /// Stops before the call after `n` further ones: it is not done, nor is any after it.
@@ -180,12 +180,6 @@ impl SimFs {
         let disk = self.disk();
         disk.files.iter().map(|(path, inode)| (path.clone(), disk.inodes[*inode].content.clone())).collect()
     }
-
-    /// How many changes of names a power cut could still undo.
-    pub fn names_at_risk(&self) -> usize {
-        let safe = |logged: &Logged| logged.from_synced && logged.to_synced;
-        self.disk().log.iter().filter(|logged| !safe(logged)).count()
-    }
 }
 
 impl Disk {
@@ -198,7 +192,7 @@ impl Disk {
         let once = self.fail_at.filter(|(at, _)| self.calls > *at).map(|(_, errno)| errno);
         let Some(errno) = self.broken.or(once).filter(|errno| call.can_fail_with(*errno)) else { return Ok(()) };
         self.fail_at = None;
-        self.failed += 1;
+        self.sync_dir_failed |= call == Call::SyncDir;
         Err(io::Error::from_raw_os_error(errno))
     }
 

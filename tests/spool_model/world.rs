@@ -50,10 +50,15 @@ pub struct Known {
     pub recorded: BTreeSet<String>,
     /// The attempts that the brain was told of.
     pub attempts: Vec<usize>,
+    /// Its place in the order in which they were said to be accepted.
+    pub place: Option<u64>,
+    /// How often a person was alarmed since the last retry.
+    pub alarms: usize,
     /// What the bot was told in the words for the first time.
     pub told: BTreeSet<String>,
     cancelled: bool,
     retried: bool,
+    replied_to: bool,
 }
 
 /// See the module.
@@ -74,8 +79,6 @@ pub struct World {
     pub wake_at: Option<Duration>,
     /// Lines for the stream.
     pub lines: Vec<String>,
-    /// Whether the disk never failed: then what is promised is durable.
-    pub sound: bool,
     /// Whether it is paused, as far as that was promised.
     pub paused: bool,
     online: [Option<Option<SessionKey>>; 2],
@@ -111,7 +114,6 @@ impl World {
             snapshot: Snapshot::default(),
             wake_at: None,
             lines: Vec::new(),
-            sound: true,
             paused: false,
             online: [None, None],
             promises: BTreeMap::new(),
@@ -144,7 +146,7 @@ impl World {
 
     /// The process is killed, or the power is cut: the seed says what that leaves, 0 the least.
     pub fn crash(&mut self, power_cut: Option<u64>) {
-        let Some(seed) = power_cut else { return self.kill() };
+        let Some(seed) = power_cut.filter(|_| self.fs.is_sound()) else { return self.kill() };
         self.spooler = None;
         let mut random = fastrand::Rng::with_seed(seed);
         self.fs.power_cut(&mut |n| if seed == 0 { 0 } else { random.usize(0..n) });
@@ -161,7 +163,6 @@ impl World {
             snapshot: self.snapshot.clone(),
             wake_at: None,
             lines: Vec::new(),
-            sound: self.sound,
             paused: self.paused,
             online: [None, None],
             promises: BTreeMap::new(),
@@ -210,6 +211,7 @@ impl World {
             Some(_) => Promise::Recorded(id, text.to_owned()),
             None => Promise::Nothing,
         };
+        self.known.entry(id).or_default().replied_to = true;
         let receipt = Receipt::Frame(Side::Brain, self.promise(promise));
         let (reply_to, message) = ((!edit).then(|| id.to_string()), message.to_owned());
         self.event(Event::Reply(Reply { message, reply_to, edit, text: text.into(), files, found: None, receipt }));
@@ -237,7 +239,8 @@ impl World {
 
     /// A person's wish.
     pub fn retry(&mut self, id: Id) {
-        self.known.entry(id).or_default().cancelled = false;
+        let known = self.known.entry(id).or_default();
+        (known.cancelled, known.alarms) = (false, 0);
         let receipt = Receipt::Request(self.promise(Promise::Retried(id)));
         self.event(Event::Retry { id, receipt });
     }
@@ -325,13 +328,18 @@ impl World {
                     self.pushed(side, &text);
                     self.flights.push(Flight { side, token, text, accepted: false });
                 }
+                Effect::Warn { text, of: Some(id) } if text.starts_with("no result after") => {
+                    let known = self.known.entry(id).or_default();
+                    known.alarms += 1;
+                    assert_eq!(known.alarms, 1, "{id} alarms again");
+                }
                 Effect::Note { text, .. } | Effect::Warn { text, .. } => self.lines.push(text),
                 Effect::Done(Receipt::Frame(_, n)) => self.kept(n, !refused),
                 Effect::Answer(Receipt::Request(n), result) => self.kept(n, result.is_ok()),
                 Effect::Done(_) | Effect::Answer(..) => {}
             }
         }
-        if acts && self.sound {
+        if acts && self.fs.is_sound() {
             // The least that a power cut could leave now.
             let least = self.fs.copy();
             least.power_cut(&mut |_| 0);
@@ -342,7 +350,11 @@ impl World {
     fn kept(&mut self, n: u64, ok: bool) {
         let Some(promise) = self.promises.remove(&n).filter(|_| ok) else { return };
         match promise {
-            Promise::Accepted(id) => self.known.entry(id).or_default().accepted = true,
+            Promise::Accepted(id) => {
+                let known = self.known.entry(id).or_default();
+                known.accepted = true;
+                known.place.get_or_insert(n);
+            }
             // One for a hand-off that was cancelled or pruned meanwhile is not recorded.
             Promise::Recorded(id, text) if self.find(id).is_some_and(|(h, _)| !h.is_cancelled()) => {
                 self.known.entry(id).or_default().recorded.insert(text);
@@ -350,8 +362,9 @@ impl World {
             Promise::Recorded(..) | Promise::Nothing => {}
             Promise::Cancelled(id) => self.known.entry(id).or_default().cancelled = true,
             Promise::Retried(id) => {
-                let answered = self.find(id).is_some_and(|(h, _)| !h.results.is_empty());
-                self.known.entry(id).or_default().retried |= !answered;
+                // The retry of one that has an answer brings that to the bot.
+                let known = self.known.entry(id).or_default();
+                known.retried |= !known.replied_to;
             }
             Promise::Paused(paused) => self.paused = paused,
         }
@@ -365,7 +378,9 @@ impl World {
             (Side::Brain, [id, "cancelled", ..]) => assert!(self.known.contains_key(&id.parse().unwrap())),
             (Side::Brain, [id, "from", "the", "bot", again @ ..]) => {
                 let attempt = again.get(2).map_or(1, |n| n.parse().unwrap());
-                let known = self.known.entry(id.parse().unwrap()).or_default();
+                let id: Id = id.parse().unwrap();
+                self.check_order(id);
+                let known = self.known.entry(id).or_default();
                 let before = known.attempts.last().copied().unwrap_or_default();
                 assert!(attempt > before, "attempt {attempt} of {id} after {before}");
                 known.attempts.push(attempt);
@@ -379,6 +394,19 @@ impl World {
                 }
             }
             _ => panic!("to {side:?}: {text}"),
+        }
+    }
+
+    /// Nothing that waits for its first push is passed over by one that was accepted later.
+    fn check_order(&self, id: Id) {
+        let Some(place) = self.known.get(&id).filter(|known| known.attempts.is_empty()).and_then(|known| known.place)
+        else {
+            return;
+        };
+        let earlier = |known: &Known| known.attempts.is_empty() && known.place.is_some_and(|other| other < place);
+        for (other, _) in self.known.iter().filter(|(_, known)| earlier(known)) {
+            let waits = self.find(*other).is_some_and(|(h, _)| h.wants_push(None) && h.retried.is_none());
+            assert!(!waits, "{id} is pushed before {other}");
         }
     }
 
@@ -403,5 +431,16 @@ impl World {
     /// Which sides can be pushed to.
     pub fn is_online(&self, side: Side) -> bool {
         self.online[side as usize].is_some()
+    }
+}
+
+/// Says where a test was when it failed.
+pub struct Said(pub String);
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("at: {}", self.0);
+        }
     }
 }
