@@ -24,6 +24,9 @@ impl World {
             let odd = ["tmp", "corrupt"].iter().any(|dir| path.parent().is_some_and(|parent| parent.ends_with(dir)));
             assert!(!odd, "{} was left over", path.display());
         }
+        if let Some(paused) = self.paused {
+            assert_eq!(self.snapshot.paused.is_some(), paused, "whether it is paused");
+        }
         self.check_counts();
     }
 
@@ -54,7 +57,9 @@ impl World {
         }
         let waits = |side| self.is_online(side) && self.posting(side).is_none();
         for (h, _) in World::on_disk(&self.fs) {
-            let brain = h.wants_push(None) && !self.paused && !self.is_in_flight(Side::Brain, &h.id.to_string());
+            let brain = h.wants_push(None)
+                && self.snapshot.paused.is_none()
+                && !self.is_in_flight(Side::Brain, &h.id.to_string());
             assert!(!(waits(Side::Brain) && brain), "{} is not pushed, and no time is set for it", h.id);
             let untold = h.results.iter().any(|r| r.told.is_none()) || h.owes_failure();
             let bot = untold && !self.is_in_flight(Side::Bot, &h.id.to_string());

@@ -80,7 +80,7 @@ pub struct World {
     /// Lines for the stream.
     pub lines: Vec<String>,
     /// Whether it is paused, as far as that was promised.
-    pub paused: bool,
+    pub paused: Option<bool>,
     online: [Option<Option<SessionKey>>; 2],
     promises: BTreeMap<u64, Promise>,
     next: u64,
@@ -114,7 +114,7 @@ impl World {
             snapshot: Snapshot::default(),
             wake_at: None,
             lines: Vec::new(),
-            paused: false,
+            paused: Some(false),
             online: [None, None],
             promises: BTreeMap::new(),
             next: 0,
@@ -259,6 +259,7 @@ impl World {
 
     /// A person's wish.
     pub fn pause(&mut self, pause: bool) {
+        self.paused = None;
         let receipt = Receipt::Request(self.promise(Promise::Paused(pause)));
         match pause {
             true => self.event(Event::Pause { reason: None, receipt }),
@@ -366,7 +367,7 @@ impl World {
                 let known = self.known.entry(id).or_default();
                 known.retried |= !known.replied_to;
             }
-            Promise::Paused(paused) => self.paused = paused,
+            Promise::Paused(paused) => self.paused = Some(paused),
         }
     }
 
