@@ -69,7 +69,9 @@ impl Store<RealFs> {
         // What lies in a folder is only as durable as the folder.
         for path in std::iter::once(root).chain(new.iter().filter_map(|path| path.parent())) {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-            RealFs.sync_dir(path).during(format_args!("syncing the folder {}", path.display()))?;
+            if let Err(error) = RealFs.sync_dir(path) {
+                tracing::warn!(%error, "syncing the folder {}", path.display());
+            }
         }
         Ok(Store::on(root, RealFs))
     }
@@ -277,13 +279,12 @@ impl<F: Fs> Store<F> {
         self.dir(TMP).join(Id::now().to_string())
     }
 
-    /// Makes the spool whole after a stop of any kind: sweeps `tmp/`, puts aside what cannot be read, deletes the
+    /// Makes the spool whole after a stop of any kind: puts aside what cannot be read, deletes the
     /// older of two copies, moves each hand-off where its content says. Does not look through `done/` and `failed/`.
     ///
     /// # Errors
     /// The disk cannot be read or written; nothing is lost.
     pub fn recover(&self) -> Result<Recovered> {
-        self.sweep().during(format_args!("sweeping {}", self.dir(TMP).display()))?;
         let mut quarantined = Vec::new();
         let mut found = BTreeMap::new();
         for state in State::ALL.into_iter().filter(|state| state.is_open()) {
@@ -327,11 +328,17 @@ impl<F: Fs> Store<F> {
         Ok(lies.is_open().then_some(lies))
     }
 
-    fn sweep(&self) -> io::Result<()> {
-        for name in self.fs.list(&self.dir(TMP))? {
-            let path = self.dir(TMP).join(&name);
+    /// Empties `tmp/`, once a process has the lock. Not when its queue is started again: files that were fetched
+    /// wait there for it.
+    ///
+    /// # Errors
+    /// Something cannot be removed.
+    pub fn sweep(&self) -> Result<()> {
+        let dir = self.dir(TMP);
+        for name in self.fs.list(&dir).during(format_args!("reading {}", dir.display()))? {
+            let path = dir.join(&name);
             if self.fs.remove(&path).is_err() {
-                self.fs.remove_dir(&path)?;
+                self.fs.remove_dir(&path).during(format_args!("removing {}", path.display()))?;
             }
         }
         Ok(())

@@ -129,7 +129,9 @@ impl World {
         self.lives += 1;
         (self.flights, self.online, self.spooler) = (Vec::new(), [None, None], None);
         self.promises.clear();
-        match Spooler::open(Store::on(Path::new(ROOT), self.fs.clone()), settings(), self.lives << 32, self.now) {
+        let store = Store::on(Path::new(ROOT), self.fs.clone());
+        let opened = store.sweep().and_then(|()| Spooler::open(store, settings(), self.lives << 32, self.now));
+        match opened {
             Ok(spooler) if !self.fs.is_dead() => self.spooler = Some(spooler),
             _ => return false,
         }
