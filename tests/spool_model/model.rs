@@ -1,5 +1,6 @@
 //! Anything in any order, with crashes and a disk that fails at any moment.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use anna_relay::config::Side;
@@ -81,6 +82,8 @@ fn action() -> impl Strategy<Value = Action> {
 struct Run {
     world: World,
     ids: Vec<(Id, String)>,
+    /// The last message of the brain about each.
+    said: HashMap<Id, String>,
     messages: u32,
     cut: Option<u64>,
 }
@@ -128,15 +131,19 @@ impl Run {
     fn act_on(&mut self, action: Action, id: Id, made_by: &str) {
         let said = |world: &World| world.find(id).and_then(|(h, _)| h.results.last().cloned());
         match action {
-            Action::AcceptAgain(_) if self.world.known[&id].accepted => drop(self.world.accept(made_by).to_string()),
+            Action::AcceptAgain(_) => {
+                self.world.pass(Duration::from_millis(1));
+                assert_eq!(self.world.accept(made_by), id);
+            }
             Action::Reply(_, file) => {
                 let message = self.message();
                 let files = if file { vec![self.world.fetched(&message)] } else { vec![] };
                 self.world.reply(id, &message, &format!("answer ({message})"), false, files);
+                self.said.insert(id, message);
             }
             Action::ReplyAgain(_) => {
-                if let Some(said) = said(&self.world) {
-                    self.world.reply(id, &said.message, &said.text, false, vec![]);
+                if let Some(message) = self.said.get(&id) {
+                    self.world.reply(id, message, &format!("answer ({message})"), false, vec![]);
                 }
             }
             Action::Edit(_) => {
@@ -194,7 +201,7 @@ proptest! {
 
     #[test]
     fn nothing_is_lost_whatever_happens(actions in proptest::collection::vec(action(), 1..60)) {
-        let mut run = Run { world: World::new(), ids: Vec::new(), messages: 0, cut: None };
+        let mut run = Run { world: World::new(), ids: Vec::new(), said: HashMap::new(), messages: 0, cut: None };
         for action in actions {
             run.act(action);
             run.check();

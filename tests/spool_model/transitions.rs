@@ -151,6 +151,15 @@ pub const TRANSITIONS: &[Transition] = &[
         |w, _| land(w, Side::Bot, Pushed::Confirmed),
     ),
     ("late answer", given_up, |w, id| w.reply(id, "m1-1", "late (m1-1)", false, vec![])),
+    (
+        "late answer, told",
+        |w| {
+            let id = given_up(w);
+            w.reply(id, "m1-1", "late (m1-1)", false, vec![]);
+            id
+        },
+        |w, _| land(w, Side::Bot, Pushed::Confirmed),
+    ),
     ("cancel", accepted, |w, id| w.cancel(id)),
     ("cancel while pushed", pushed, |w, id| w.cancel(id)),
     ("cancel and take back", sent, |w, id| w.cancel(id)),

@@ -59,6 +59,7 @@ pub struct Known {
     cancelled: bool,
     retried: bool,
     replied_to: bool,
+    placeless: bool,
 }
 
 /// See the module.
@@ -199,7 +200,9 @@ impl World {
     pub fn accept(&mut self, message: &str) -> Id {
         let id = Id::derive(Side::Bot, message);
         let receipt = Receipt::Frame(Side::Bot, self.promise(Promise::Accepted(id)));
-        self.known.entry(id).or_default();
+        // One that a crash left on the disk has its place already.
+        let there = self.find(id).is_some();
+        self.known.entry(id).or_default().placeless |= there;
         let message = Some(message.to_owned());
         let arrival = Arrival { id, from: Origin::Bot, text: "do it".into(), message, files: vec![], receipt };
         self.event(Event::Accept(arrival));
@@ -356,7 +359,9 @@ impl World {
             Promise::Accepted(id) => {
                 let known = self.known.entry(id).or_default();
                 known.accepted = true;
-                known.place.get_or_insert(n);
+                if !known.placeless {
+                    known.place.get_or_insert(n);
+                }
             }
             // One for a hand-off that was cancelled or pruned meanwhile is not recorded.
             Promise::Recorded(id, text) if self.find(id).is_some_and(|(h, _)| !h.is_cancelled()) => {
