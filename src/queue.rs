@@ -7,6 +7,7 @@
 //! it is written: else it is undone, and nothing of it is carried out.
 
 mod book;
+mod disk;
 pub mod event;
 mod intake;
 mod person;
@@ -24,13 +25,9 @@ use crate::handoff::{HandOff, Id, SessionKey};
 
 use book::Book;
 pub use book::Entry;
+use disk::{Touch, Trouble};
 pub use event::{Effect, Event, Incoming, Now, Pushed, Receipt, Token};
 
-/// How long after a failed write the disk is tried again.
-const DISK_RETRY: Duration = Duration::from_secs(1);
-/// How often that doubles, while the disk takes a probe and then not what matters: to about a minute, so that a person
-/// is not told of it every second.
-const MAX_DISK_DOUBLINGS: u32 = 6;
 /// How many notices wait for the bot at most; the oldest goes first.
 const MAX_NOTICES: usize = 100;
 
@@ -99,27 +96,6 @@ struct Outage {
     told: bool,
 }
 
-/// A hand-off that was changed in this step and has to be written.
-#[derive(Debug)]
-struct Touch {
-    id: Id,
-    /// What memory goes back to if it cannot be written.
-    fallback: Fallback,
-    /// Whether something has happened that has to be written some time.
-    fact: bool,
-}
-
-/// See [`Touch`].
-#[derive(Debug)]
-enum Fallback {
-    /// It was never on disk: it is forgotten.
-    Forget,
-    /// It was only decided: it is as it was, and so is its wait.
-    Restore(Box<(HandOff, (Duration, Duration))>),
-    /// It has happened: it stays.
-    Keep,
-}
-
 /// An effect, bound to the write that has to succeed first.
 #[derive(Debug)]
 struct Step {
@@ -133,13 +109,6 @@ enum Fallout {
     Answer { receipt: Receipt, doing: String },
     RefuseBot { receipt: Receipt, text: String },
     Lose { receipt: Receipt, text: String },
-}
-
-/// That the disk refused a write.
-#[derive(Debug)]
-struct Trouble {
-    why: String,
-    next_try: Duration,
 }
 
 /// The queue.
@@ -228,12 +197,6 @@ impl Queue {
         self.schedule(now);
     }
 
-    /// The hand-offs changed by the last event, in the order they have to be written.
-    #[must_use]
-    pub fn unwritten(&self) -> Vec<Id> {
-        self.touched.iter().map(|touch| touch.id).collect()
-    }
-
     /// The hand-off of that id, to be written.
     pub fn entry_mut(&mut self, id: Id) -> Option<&mut Entry> {
         self.book.get_mut(id)
@@ -255,111 +218,6 @@ impl Queue {
     #[must_use]
     pub fn answered_by(&self, message: &str) -> Option<Id> {
         self.book.answered_by(message)
-    }
-
-    /// A hand-off was written, and lies there now.
-    pub fn written(&mut self, id: Id, lies: crate::handoff::life::State, now: Now) {
-        self.touched.retain(|touch| touch.id != id);
-        self.fallouts.retain(|(owner, _)| *owner != id);
-        let mut misplaced = false;
-        if let Some(entry) = self.book.get_mut(id) {
-            entry.lies = Some(lies);
-            misplaced = entry.h.state() != lies;
-            entry.dirty = misplaced;
-        }
-        if misplaced {
-            self.trouble("a hand-off could not be moved into its folder", now);
-        } else {
-            self.relapses = 0;
-            self.end_trouble();
-        }
-        let owed: Vec<Receipt> =
-            self.owed.extract_if(.., |(owner, _)| *owner == id).map(|(_, receipt)| receipt).collect();
-        for receipt in owed {
-            self.done(None, receipt);
-        }
-        self.answer_waiters(id);
-        self.reindex(id);
-        self.book.forget_if_over(id);
-    }
-
-    /// A hand-off could not be written: a decision is undone, a fact is kept and written later.
-    pub fn not_written(&mut self, id: Id, why: &str, now: Now) {
-        let Some(at) = self.touched.iter().position(|touch| touch.id == id) else { return };
-        let touch = self.touched.remove(at);
-        self.steps.retain(|step| step.owner != Some(id));
-        let begun: Vec<Token> = self.begun.extract_if(.., |(_, owner)| *owner == id).map(|(token, _)| token).collect();
-        for token in begun {
-            self.forget_flight(token);
-        }
-        if let Some(entry) = self.book.get_mut(id) {
-            entry.dirty |= touch.fact;
-            match touch.fallback {
-                Fallback::Keep => {}
-                Fallback::Restore(before) => {
-                    let (h, wait) = *before;
-                    entry.h = h;
-                    entry.set_wait(wait);
-                }
-                Fallback::Forget => self.book.remove(id),
-            }
-        }
-        self.reindex(id);
-        self.book.forget_if_over(id);
-        self.trouble(why, now);
-        let fallouts: Vec<Fallout> =
-            self.fallouts.extract_if(.., |(owner, _)| *owner == id).map(|(_, fallout)| fallout).collect();
-        for fallout in fallouts {
-            self.fall_out(fallout, why, now);
-        }
-    }
-
-    /// The disk did not do what it should: it is tried again soon, and nothing is begun until then.
-    fn trouble(&mut self, why: &str, now: Now) {
-        if self.trouble.is_none() {
-            self.warn(None, format!("the spool cannot be written: {why}"));
-            self.relapses += 1;
-        }
-        let pause = DISK_RETRY * 2_u32.pow(self.relapses.saturating_sub(1).min(MAX_DISK_DOUBLINGS));
-        self.trouble = Some(Trouble { why: why.to_owned(), next_try: now.mono + pause });
-    }
-
-    /// The disk takes writes again, and has all it did not take before.
-    fn end_trouble(&mut self) {
-        if self.book.is_dirty() {
-            return;
-        }
-        if let Some(trouble) = self.trouble.take() {
-            self.note(None, format!("the disk takes writes again (it did not: {})", trouble.why));
-        }
-    }
-
-    /// Whether decisions that need a write have to wait.
-    fn is_blocked(&self, now: Now) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| trouble.next_try > now.mono)
-    }
-
-    /// Whether the disk refused the last write and it is time to try again.
-    #[must_use]
-    pub fn disk_retry_due(&self, now: Now) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| trouble.next_try <= now.mono)
-    }
-
-    /// Marks what the disk has not taken yet as to be written. Returns whether there was any.
-    pub fn touch_dirty(&mut self) -> bool {
-        let dirty: Vec<Id> = self.book.dirty();
-        for id in &dirty {
-            self.change(*id, true, |_| {});
-        }
-        !dirty.is_empty()
-    }
-
-    /// The disk was tried, with nothing to write.
-    pub fn disk_probed(&mut self, result: Result<(), String>, now: Now) {
-        match result {
-            Ok(()) => self.end_trouble(),
-            Err(why) => self.trouble(&why, now),
-        }
     }
 
     /// The effects to carry out, once all was written that could be.
@@ -414,24 +272,6 @@ impl Queue {
 
     fn reindex(&mut self, id: Id) {
         self.book.reindex(id, self.brain.session.filter(|_| self.brain.online), self.settings.alarm);
-    }
-
-    /// Changes a hand-off in memory, to be written after the event. `fact`: see the module's page.
-    fn change(&mut self, id: Id, fact: bool, with: impl FnOnce(&mut HandOff)) {
-        let Some(entry) = self.book.get_mut(id) else { return };
-        let restore = |entry: &Entry| match entry.lies {
-            Some(_) => Fallback::Restore(Box::new((entry.h.clone(), entry.wait()))),
-            None => Fallback::Forget,
-        };
-        match self.touched.iter_mut().find(|touch| touch.id == id) {
-            Some(touch) if fact => (touch.fact, touch.fallback) = (true, Fallback::Keep),
-            Some(touch) if matches!(touch.fallback, Fallback::Keep) => touch.fallback = restore(entry),
-            Some(_) => {}
-            None if fact => self.touched.push(Touch { id, fallback: Fallback::Keep, fact }),
-            None => self.touched.push(Touch { id, fallback: restore(entry), fact }),
-        }
-        with(&mut entry.h);
-        self.reindex(id);
     }
 
     fn note(&mut self, owner: Option<Id>, text: String) {

@@ -38,6 +38,7 @@ pub mod fs;
 pub mod lock;
 pub mod pause;
 pub mod read;
+pub mod recover;
 pub mod store;
 
 pub use fs::{Fs, RealFs};

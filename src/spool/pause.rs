@@ -105,7 +105,7 @@ impl<F: Fs> Store<F> {
         match self.fs().remove(&file(self.root())) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             // A person may have removed it by hand.
-            _ => self.sync_root(),
+            _ => self.sync(self.root()),
         }
         Ok(())
     }
@@ -120,15 +120,8 @@ impl<F: Fs> Store<F> {
             self.fs().rename(&tmp, path)
         };
         write().inspect_err(|_| self.clear_away(&tmp))?;
-        self.sync_root();
+        self.sync(self.root());
         Ok(())
-    }
-
-    /// After a commit point: what is done is done, also if it may not outlast a power cut.
-    fn sync_root(&self) {
-        if let Err(error) = self.fs().sync_dir(self.root()) {
-            tracing::warn!(%error, "syncing the folder {}", self.root().display());
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::transitions::TRANSITIONS;
 use super::world::{Said, World};
 
 /// How many of the states that a power cut may leave are looked at, for each point.
-const CUTS: u64 = 16;
+const CUTS: u64 = 10;
 /// For how many of them the start is stopped at each of its calls, too.
 const DEEP: u64 = 1;
 
@@ -30,7 +30,7 @@ fn recovers(mut world: World, deep: bool, points: &mut u64) {
     assert_eq!(world.fs.files(), disk, "the second start finds nothing to do");
     world.check_whole();
     for n in (0..calls).filter(|_| deep) {
-        for cut in [None, Some(1), Some(2)] {
+        for cut in [None, Some(1)] {
             let mut again = crashed.branch(&crashed.fs);
             again.fs.crash_after(n);
             if again.open() {
