@@ -10,11 +10,10 @@ use std::time::Duration;
 use actix::prelude::*;
 use sd_notify::NotifyState;
 use tokio::net::UnixListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::actor::guard::breaker_status;
 use crate::actor::supervisor::{Stage, Supervisor};
 use crate::actor::wires::Wires;
 use crate::config::{Config, Side, changed_needing_restart};
@@ -73,6 +72,8 @@ fn lock(config: &Config) -> Result<Vec<Lock>> {
 
 /// From the actors' start to their end.
 async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: UnixListener) -> Result<()> {
+    // Before systemd hears that it runs: a signal from then on, or before, must not just kill it.
+    let mut signals = Signals::take()?;
     let wires = Rc::new(Wires::new(Arc::new(config), stream));
     let (stage, mut watch) = watch::channel(Stage::Starting);
     let supervisor = Supervisor::new(Rc::clone(&wires), listener, stage, |wires: &Wires| {
@@ -84,18 +85,19 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
     watch_thread()?;
     let running = tokio::select! {
         stage = until(&mut watch, |stage| *stage != Stage::Starting) => stage,
+        () = signals.stop() => Stage::Starting,
         _ = &mut supervising => Stage::Failed("supervisor"),
     };
     if running == Stage::Running {
         tell_systemd(&[NotifyState::Ready, NotifyState::Status("running")]);
         wires.stream.note("the bridge runs");
         tokio::select! {
-            result = obey_signals(flag, &wires, &address) => result?,
+            () = obey_signals(&mut signals, flag, &wires, &address) => {}
             _ = until(&mut watch, |stage| matches!(stage, Stage::Failed(_))) => {}
             _ = &mut supervising => return Err(gave_up("supervisor")),
         }
     }
-    if let Stage::Failed(name) = &*watch.borrow() {
+    if let (Stage::Failed(name), _) | (_, Stage::Failed(name)) = (&running, &*watch.borrow()) {
         return Err(gave_up(name));
     }
     tell_systemd(&[NotifyState::Stopping]);
@@ -107,15 +109,40 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
     Ok(())
 }
 
-/// Waits for a signal to stop; reads the configuration again at SIGHUP.
-async fn obey_signals(flag: Option<&Path>, wires: &Wires, supervisor: &Addr<Supervisor>) -> Result<()> {
-    let on = |kind| signal(kind).during("taking signals");
-    let (mut term, mut int) = (on(SignalKind::terminate())?, on(SignalKind::interrupt())?);
-    let mut hup = on(SignalKind::hangup())?;
-    loop {
+/// The signals that are obeyed.
+struct Signals {
+    term: Signal,
+    int: Signal,
+    hup: Signal,
+}
+
+impl Signals {
+    /// From now on they are obeyed here, and do not end the process by themselves.
+    fn take() -> Result<Signals> {
+        let on = |kind| signal(kind).during("taking signals");
+        Ok(Signals {
+            term: on(SignalKind::terminate())?,
+            int: on(SignalKind::interrupt())?,
+            hup: on(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one that says to stop.
+    async fn stop(&mut self) {
         tokio::select! {
-            _ = term.recv() => return Ok(()),
-            _ = int.recv() => return Ok(()),
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+        }
+    }
+}
+
+/// Waits for a signal to stop; reads the configuration again at SIGHUP.
+async fn obey_signals(signals: &mut Signals, flag: Option<&Path>, wires: &Wires, supervisor: &Addr<Supervisor>) {
+    loop {
+        let Signals { term, int, hup } = signals;
+        tokio::select! {
+            _ = term.recv() => return,
+            _ = int.recv() => return,
             _ = hup.recv() => reload(flag, wires, supervisor),
         }
     }
@@ -169,7 +196,7 @@ fn tell_systemd(state: &[NotifyState]) {
 
 /// What `systemctl status` shows.
 fn status_line(wires: &Wires) -> String {
-    let status = wires.board.borrow().status(&wires.config(), breaker_status(wires), wires.now());
+    let status = wires.status();
     let Status { brain, bot, queue, .. } = &status;
     let side = |state: SideState| if state == SideState::Online { "online" } else { "away" };
     let mut line = format!(

@@ -3,7 +3,8 @@
 //! fakechat outlives its session, keeps its port and goes on saying 204, and anything else may listen there first.
 //! So the relay looks before it acts on a websocket and before each push ([`Judge`]), and ends orphans ([`end`]).
 //!
-//! [`socket`] finds the process, `read` looks at it and its ancestors, [`process`] and [`family`] decide (pure), [`end`] acts, [`registry`] asks what a session is doing.
+//! [`socket`] finds the process, `read` looks at it and its ancestors, [`process`] and [`family`] decide (pure),
+//! [`end`] acts, [`registry`] asks what a session is doing.
 
 pub mod end;
 pub mod family;
@@ -13,6 +14,8 @@ pub mod registry;
 pub mod socket;
 
 use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
 
 pub use family::{Orphan, Session, Verdict};
 pub use process::Process;
@@ -23,8 +26,11 @@ use socket::{Holders, Lookup};
 use crate::handoff::SessionKey;
 
 /// How often it is looked before the answer is that it cannot be told: processes come and go between two reads, and
-/// a second look then finds them settled.
-const LOOKS: usize = 3;
+/// a later look then finds them settled.
+const LOOKS: u32 = 5;
+/// How long the first pause between two looks is; each is twice the one before. A process that ends takes about this
+/// long to let go of its files.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Says who holds a port. It remembers, per port, the socket's process, so that looking again is cheap, and the
 /// session that each listener had, so that an orphan is known whoever adopts it.
@@ -54,13 +60,15 @@ impl Judge {
         Judge::new(rustix::process::geteuid().as_raw())
     }
 
-    /// Who would be reached at this port. Blocks, but only on the kernel's own tables.
+    /// Who would be reached at this port. Blocks on the kernel's own tables, and some 15 ms more
+    /// where it cannot be told.
     pub fn judge(&mut self, port: u16) -> Verdict {
         let mut verdict = self.look(port);
-        for _ in 1..LOOKS {
+        for n in 1..LOOKS {
             if !matches!(verdict, Verdict::Unknown { .. }) {
                 break;
             }
+            std::thread::sleep(FIRST_PAUSE * 2u32.pow(n - 1));
             verdict = self.look(port);
         }
         verdict
@@ -103,4 +111,20 @@ fn hidden(uid: Option<u32>, own_uid: u32) -> Verdict {
         }
         None => Verdict::Foreign { pid: None, command: None, why: "it belongs to another user".to_owned() },
     }
+}
+
+/// The sessions of this user that were launched for this port (their environment says so), oldest first. Ask where the
+/// port is not held by any of them. One that is still here a minute later came up while an orphan held the port, or lost
+/// its fakechat: it has no channel, and only a restart of the session gives it one.
+///
+/// # Errors
+/// The processes cannot be listed.
+pub fn without_channel(port: u16) -> io::Result<Vec<Session>> {
+    let own_uid = rustix::process::geteuid().as_raw();
+    let mut found = read::claudes()?;
+    found.retain(|(process, setting)| {
+        process.uid == own_uid && !process.is_ending() && *setting == Some(process::PortSetting::Port(port))
+    });
+    found.sort_by_key(|(process, _)| process.started);
+    Ok(found.iter().map(|(process, _)| Session::from(process)).collect())
 }

@@ -82,6 +82,8 @@ enum Cargo {
 struct Notice {
     key: u64,
     text: String,
+    /// Who waits for it to be told.
+    receipt: Receipt,
     /// Whether it is void once the brain is back.
     of_outage: bool,
     attempts: u32,
@@ -185,7 +187,7 @@ impl Queue {
             Event::Side { side, online, session } => self.side(side, online, session),
             Event::SideReset(side) => self.side_reset(side, now),
             Event::Pushed { token, pushed } => self.pushed(token, pushed, now),
-            Event::Notify(text) => self.notify(text, false, now),
+            Event::Notify { text, receipt } => self.notify(text, receipt, now),
             Event::Retry { id, receipt } => self.retry(id, receipt, now),
             Event::Cancel { id, receipt } => self.cancel(id, receipt, now),
             Event::Wait { id, receipt } => self.wait(id, receipt),

@@ -211,9 +211,13 @@ impl<F: Fs> Spooler<F> {
         if there.is_ok_and(|there| there == self.queue.paused().is_some()) {
             return;
         }
-        if let Ok(paused) = pause::read(self.store.fs(), self.store.root(), now.wall) {
-            self.queue.set_paused(paused, now);
+        let Ok(paused) = pause::read(self.store.fs(), self.store.root(), now.wall) else { return };
+        if let (Some(before), None) = (self.queue.paused(), &paused)
+            && let Err(error) = self.store.remember(before, now.wall)
+        {
+            tracing::warn!(%error, "remembering the pause that ended");
         }
+        self.queue.set_paused(paused, now);
     }
 
     fn prune(&mut self, ids: &[Id], receipt: Receipt) {

@@ -1,5 +1,7 @@
 //! The spool and the queue against a disk that stops, fails and forgets what was not synced.
 
+#![allow(clippy::unwrap_used, reason = "what fails here is a test that failed")]
+
 #[path = "spool_model/check.rs"]
 mod check;
 #[path = "spool_model/crash_points.rs"]

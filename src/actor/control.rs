@@ -19,7 +19,6 @@ use crate::message::{Ping, Reload, ToControl, ToGuard, ToQueue};
 use crate::queue::{Event, Receipt};
 use crate::spooler::request;
 
-use super::guard::breaker_status;
 use super::wires::Wires;
 
 #[cfg(debug_assertions)]
@@ -93,10 +92,8 @@ async fn accept(listener: Arc<UnixListener>, wires: Rc<Wires>, desk: Rc<RefCell<
 
 async fn answer(wires: Rc<Wires>, desk: Rc<RefCell<Desk>>, command: Command) -> Reply {
     let reply = match command {
-        Command::Status => {
-            let status = wires.board.borrow().status(&wires.config(), breaker_status(&wires), wires.now());
-            serde_json::to_value(status).map_err(|error| Error::failed(format!("putting the status together: {error}")))
-        }
+        Command::Status => serde_json::to_value(wires.status())
+            .map_err(|error| Error::failed(format!("putting the status together: {error}"))),
         #[cfg(debug_assertions)]
         Command::Fault { actor, how } => fault(&wires, &actor, &how),
         command => ask(&wires, &desk, command).await,

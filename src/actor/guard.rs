@@ -6,7 +6,6 @@ use actix::prelude::*;
 use serde_json::json;
 
 use crate::config::Side;
-use crate::control::wire::BreakerStatus;
 use crate::guard::{Admission, Verdict, judge};
 use crate::handoff::{Id, Origin};
 use crate::message::{Candidate, Ping, Reload, ToControl, ToGuard, ToQueue, ToSide};
@@ -49,7 +48,7 @@ impl Guard {
         };
         let receipt = Receipt::Frame(Side::Bot, seq);
         let id = Id::derive(Side::Bot, &message);
-        let received = unix_millis(self.wires.now().wall);
+        let received = self.wires.now().unix_millis();
         let (admission, tripped_now) = {
             let mut breaker = self.wires.breaker.borrow_mut();
             let before = breaker.tripped();
@@ -81,7 +80,7 @@ impl Guard {
             "the breaker tripped: {why}; further ones are refused until a person runs `anna-relay reset-breaker`. \
              Hand nothing off until then, and say so if asked"
         );
-        self.wires.queue.send(ToQueue(Event::Notify(text)));
+        self.wires.notify(text);
     }
 
     fn reset(&self, receipt: Receipt) {
@@ -96,31 +95,13 @@ impl Guard {
                 "the breaker was reset: hand-offs go through again; {refused} {were} refused meanwhile \
                  (`anna-relay list --state failed`)"
             );
-            self.wires.queue.send(ToQueue(Event::Notify(text)));
+            self.wires.notify(text);
         }
         if let Receipt::Request(request) = receipt {
             let answer = json!({ "was_tripped": was_tripped, "refused": refused });
             self.wires.control.send(ToControl::Answer(request, Ok(answer)));
         }
     }
-}
-
-/// The breaker, as `status` shows it.
-#[must_use]
-pub fn breaker_status(wires: &Wires) -> BreakerStatus {
-    let breaker = wires.breaker.borrow();
-    let relay = &wires.config().relay;
-    BreakerStatus {
-        tripped: breaker.tripped(),
-        recent: breaker.recent(unix_millis(wires.now().wall)),
-        refused: breaker.refused(),
-        limit: relay.breaker_count,
-        window_s: relay.breaker_window.as_secs_f64(),
-    }
-}
-
-fn unix_millis(at: time::OffsetDateTime) -> u64 {
-    u64::try_from(at.unix_timestamp_nanos() / 1_000_000).unwrap_or_default()
 }
 
 impl Actor for Guard {

@@ -53,10 +53,8 @@ impl Intake {
 
     /// The frames to be sent on now, in order: one that waits for its file holds up those behind it.
     pub fn ready(&mut self) -> impl Iterator<Item = &mut Taken> {
-        self.frames.iter_mut().take_while(|taken| taken.files.is_some()).filter(|taken| !taken.sent).map(|taken| {
-            taken.sent = true;
-            taken
-        })
+        let ready = self.frames.iter_mut().take_while(|taken| taken.files.is_some());
+        ready.filter_map(|taken| (!std::mem::replace(&mut taken.sent, true)).then_some(taken))
     }
 
     /// A frame was dealt with.

@@ -2,6 +2,7 @@
 //! carries out what comes back.
 
 use std::rc::Rc;
+use std::sync::{Arc, PoisonError};
 
 use actix::prelude::*;
 
@@ -23,6 +24,8 @@ pub const NAME: &str = "queue";
 /// The actor.
 pub struct Queue {
     wires: Rc<Wires>,
+    /// Tells it from its predecessors; its first push token.
+    number: u64,
     /// At home while no batch is under way.
     spooler: Option<Spooler>,
     pending: Vec<Event>,
@@ -34,12 +37,16 @@ impl Queue {
     /// A queue that recovers the spool as soon as it is started.
     #[must_use]
     pub fn new(wires: Rc<Wires>) -> Self {
-        Queue { wires, spooler: None, pending: Vec::new(), wake: None, draining: false }
+        let number = wires.token_range();
+        Queue { wires, number, spooler: None, pending: Vec::new(), wake: None, draining: false }
     }
 
     fn recover(&mut self, ctx: &mut Context<Self>) {
-        let (config, now, tokens) = (self.wires.config(), self.wires.now(), self.wires.token_range());
+        let (config, now, tokens) = (self.wires.config(), self.wires.now(), self.number);
+        let spool = Arc::clone(&self.wires.spool);
         let opening = tokio::task::spawn_blocking(move || -> Result<Spooler> {
+            let mut owner = spool.lock().unwrap_or_else(PoisonError::into_inner);
+            *owner = tokens;
             Spooler::open(Store::open(&config.paths.spool())?, Settings::from(&*config), tokens, now)
         });
         ctx.spawn(opening.into_actor(self).map(|opened, act, ctx| match opened {
@@ -48,6 +55,13 @@ impl Queue {
                 act.wires.supervisor.send(ToSupervisor::Recovered);
                 act.pending.push(Event::Tick);
                 act.pending.push(Event::Count);
+                let untold = act.wires.notices.borrow();
+                let again = |(number, text): (&u64, &String)| Event::Notify {
+                    text: text.clone(),
+                    receipt: Receipt::Notice(*number),
+                };
+                act.pending.extend(untold.iter().map(again));
+                drop(untold);
                 act.pump(ctx);
             }
             Ok(Err(error)) => {
@@ -69,7 +83,13 @@ impl Queue {
             ctx.cancel_future(handle);
         }
         let (events, now) = (std::mem::take(&mut self.pending), self.wires.now());
+        let (spool, me) = (Arc::clone(&self.wires.spool), self.number);
         let working = tokio::task::spawn_blocking(move || {
+            let owner = spool.lock().unwrap_or_else(PoisonError::into_inner);
+            if *owner != me {
+                // The actor has fallen, and its successor has read the spool.
+                return (spooler, Outcome::default());
+            }
             let outcome = spooler.process(events, now);
             (spooler, outcome)
         });
@@ -109,6 +129,7 @@ impl Queue {
             Effect::Push { side, token, uploads } => self.wires.side(side).send(ToSide::Push { token, uploads }),
             Effect::Note { .. } | Effect::Warn { .. } => self.wires.stream.record(&effect),
             Effect::Done(Receipt::Frame(side, seq)) => self.wires.side(side).send(ToSide::Taken(seq)),
+            Effect::Done(Receipt::Notice(number)) => drop(self.wires.notices.borrow_mut().remove(&number)),
             Effect::Answer(Receipt::Request(request), result) => {
                 self.wires.control.send(ToControl::Answer(request, result));
             }

@@ -195,8 +195,8 @@ impl<R: Role> SideActor<R> {
     fn lose(&mut self, why: String, ctx: &mut Context<Self>) {
         if let Some(link) = self.link.take() {
             ctx.cancel_future(link.reader);
+            tracing::info!(side = R::SIDE.name(), why, "the websocket is gone");
         }
-        tracing::info!(side = R::SIDE.name(), why, "no websocket");
         self.fail_pushes(&why, ctx);
         self.step(Input::Lost(why), ctx);
     }

@@ -40,6 +40,8 @@ const PATIENCE: u32 = 3;
 const BACK_OFF: Duration = Duration::from_millis(100);
 /// The longest wait before a restart.
 const MAX_BACK_OFF: Duration = Duration::from_secs(5);
+/// While the bridge stops: how soon the Queue is asked again, if a side still has something that it took.
+const DRAIN_AGAIN: Duration = Duration::from_millis(20);
 /// More restarts than this within [`BUDGET_WINDOW`] and the process ends, for systemd to start it again.
 const BUDGET: usize = 5;
 /// See [`BUDGET`].
@@ -144,6 +146,10 @@ impl Supervisor {
         let name = child.name;
         self.wires.stream.warn(&format!("a part of the relay failed ({name}: {why}); it is started again"));
         tracing::error!(actor = name, why, "an actor failed");
+        // At once: else the Queue goes on giving it pushes, and has to take each for begun.
+        for side in Side::BOTH.into_iter().filter(|side| name_of(*side) == name) {
+            self.wires.queue.send(ToQueue(Event::SideReset(side)));
+        }
         self.restarts.push_back(now);
         self.restarts.retain(|at| now.saturating_sub(*at) <= BUDGET_WINDOW);
         if self.restarts.len() > BUDGET {
@@ -173,8 +179,6 @@ impl Supervisor {
                 wires.control.send(ToControl::Resend);
             }
             control::NAME => wires.control.send(ToControl::Resend),
-            Brain::NAME => wires.queue.send(ToQueue(Event::SideReset(Side::Brain))),
-            Bot::NAME => wires.queue.send(ToQueue(Event::SideReset(Side::Bot))),
             _ => {}
         }
     }
@@ -228,7 +232,7 @@ impl Actor for Supervisor {
 impl Handler<ToSupervisor> for Supervisor {
     type Result = ();
 
-    fn handle(&mut self, message: ToSupervisor, _: &mut Self::Context) {
+    fn handle(&mut self, message: ToSupervisor, ctx: &mut Self::Context) {
         match message {
             ToSupervisor::Pong(name) => {
                 if let Some(child) = self.children.iter_mut().find(|child| child.name == name) {
@@ -253,9 +257,20 @@ impl Handler<ToSupervisor> for Supervisor {
                         self.wires.side(side).send(ToSide::Close);
                     }
                     self.stage.send_replace(Stage::Drained);
+                } else {
+                    // What was taken is on its way to the Queue, or dealt with by now.
+                    ctx.run_later(DRAIN_AGAIN, |act, _| act.wires.queue.send(ToQueue(Event::Drain)));
                 }
             }
         }
+    }
+}
+
+/// The name of a side's actor.
+fn name_of(side: Side) -> &'static str {
+    match side {
+        Side::Brain => Brain::NAME,
+        Side::Bot => Bot::NAME,
     }
 }
 

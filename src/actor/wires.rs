@@ -2,16 +2,20 @@
 //! sent into an empty slot is dropped; whoever cares sends it again when told (`Resend`).
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use actix::prelude::*;
 use time::OffsetDateTime;
 
 use crate::config::{Config, Side};
+use crate::control::wire::{BreakerStatus, Status};
+use crate::guard::Breaker;
 use crate::message::{Judge, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor};
-use crate::queue::Now;
+use crate::port::Verdict;
+use crate::queue::{Event, Now, Receipt};
 use crate::stream::Stream;
 
 use super::board::Board;
@@ -73,11 +77,17 @@ pub struct Wires {
     /// What `status` shows.
     pub board: RefCell<Board>,
     /// The breaker: a Guard that is started again stays tripped.
-    pub breaker: RefCell<crate::guard::Breaker>,
+    pub breaker: RefCell<Breaker>,
+    /// What the Guard has to say to the bot and the bot was not told yet, by number: it outlives the Queue.
+    pub notices: RefCell<BTreeMap<u64, String>>,
+    /// Held by whoever works on the spool, with the number of the Queue whose it is: one that fell may have left a
+    /// thread there.
+    pub spool: Arc<Mutex<u64>>,
     /// Anna's record of events.
     pub stream: Stream,
     config: RefCell<Arc<Config>>,
     next_token: Cell<u64>,
+    next_notice: Cell<u64>,
     started: Instant,
     /// By name: the way to have an actor fail.
     #[cfg(debug_assertions)]
@@ -88,7 +98,7 @@ impl Wires {
     /// Empty slots.
     #[must_use]
     pub fn new(config: Arc<Config>, stream: Stream) -> Self {
-        let breaker = crate::guard::Breaker::new(config.relay.breaker_count, config.relay.breaker_window);
+        let breaker = Breaker::new(config.relay.breaker_count, config.relay.breaker_window);
         Wires {
             queue: Slot::default(),
             guard: Slot::default(),
@@ -99,9 +109,12 @@ impl Wires {
             intakes: Default::default(),
             board: RefCell::default(),
             breaker: RefCell::new(breaker),
+            notices: RefCell::default(),
+            spool: Arc::default(),
             stream,
             config: RefCell::new(config),
             next_token: Cell::new(0),
+            next_notice: Cell::new(0),
             started: Instant::now(),
             #[cfg(debug_assertions)]
             faults: RefCell::default(),
@@ -133,14 +146,35 @@ impl Wires {
         Now { mono: self.started.elapsed(), wall: OffsetDateTime::now_utc() }
     }
 
+    /// What `status` shows.
+    pub fn status(&self) -> Status {
+        let (config, now) = (self.config(), self.now());
+        let breaker = self.breaker.borrow();
+        let breaker = BreakerStatus {
+            tripped: breaker.tripped(),
+            recent: breaker.recent(now.unix_millis()),
+            refused: breaker.refused(),
+            limit: config.relay.breaker_count,
+            window_s: config.relay.breaker_window.as_secs_f64(),
+        };
+        self.board.borrow().status(&config, breaker, now)
+    }
+
     /// A range of push tokens for a Queue that starts, apart from those of its predecessors.
     pub fn token_range(&self) -> u64 {
         self.next_token.replace(self.next_token.get() + (1 << 40))
     }
 
-    /// Who holds the side's port; [`Verdict::Unknown`](crate::port::Verdict) if nobody can say in time.
-    pub async fn judge(self: Rc<Self>, side: Side) -> crate::port::Verdict {
-        let unknown = |why: &str| crate::port::Verdict::Unknown { why: why.to_owned() };
+    /// Has the bot told something, once, also if the Queue falls meanwhile.
+    pub fn notify(&self, text: String) {
+        let number = self.next_notice.replace(self.next_notice.get() + 1);
+        self.notices.borrow_mut().insert(number, text.clone());
+        self.queue.send(ToQueue(Event::Notify { text, receipt: Receipt::Notice(number) }));
+    }
+
+    /// Who holds the side's port; [`Verdict::Unknown`] if nobody can say in time.
+    pub async fn judge(self: Rc<Self>, side: Side) -> Verdict {
+        let unknown = |why: &str| Verdict::Unknown { why: why.to_owned() };
         let Some(reaper) = self.reaper.borrow().clone() else { return unknown("the judge is being started again") };
         match tokio::time::timeout(super::orphan_reaper::JUDGE_WITHIN, reaper.send(Judge(side))).await {
             Ok(Ok(verdict)) => verdict,

@@ -1,11 +1,9 @@
 //! `clear-port`: before a launch, makes sure that no orphan holds a side's port.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
 use crate::config::Side;
-use crate::error::{During, Error, Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::port::end::{EndCause, EndError, end};
 use crate::port::{Judge, Orphan, Verdict};
 
@@ -20,9 +18,9 @@ const ROUNDS: usize = 5;
 /// cleared or not be told who has it. A dry run succeeds where a real one is expected to.
 pub fn run(side: Side, port: u16, dry_run: bool, json: bool) -> Result<()> {
     let cleared = clear(&mut Judge::of_this_user(), port, dry_run);
-    let text = if json { cleared.report(side, port, dry_run).line() } else { cleared.text(side, port) };
+    let text = if json { cleared.report(side, port).line() } else { cleared.text(side, port) };
     if let Some(text) = text {
-        writeln!(io::stdout(), "{text}").during("writing to standard output")?;
+        super::out::print_line(&text)?;
     }
     cleared.outcome(side, port)
 }
@@ -35,13 +33,14 @@ struct Cleared {
     orphan: Option<Orphan>,
     ended: Vec<u32>,
     forced: bool,
+    dry_run: bool,
     /// Why the orphan is still there.
     failure: Option<EndError>,
 }
 
 fn clear(judge: &mut Judge, port: u16, dry_run: bool) -> Cleared {
     let mut cleared =
-        Cleared { last: judge.judge(port), orphan: None, ended: Vec::new(), forced: false, failure: None };
+        Cleared { last: judge.judge(port), orphan: None, ended: Vec::new(), forced: false, dry_run, failure: None };
     for _ in 0..ROUNDS {
         let Verdict::Orphan(orphan) = &cleared.last else { break };
         cleared.orphan = Some(orphan.clone());
@@ -81,7 +80,7 @@ impl Cleared {
                 let how = if self.forced { " (it took SIGKILL)" } else { "" };
                 Some(format!("ended {}{how}; {place} is free", describe(orphan)))
             }
-            (Verdict::Orphan(orphan), _) if self.failure.is_none() => {
+            (Verdict::Orphan(orphan), _) if self.dry_run => {
                 Some(format!("{} holds {place} and would be ended", describe(orphan)))
             }
             _ => None,
@@ -92,7 +91,7 @@ impl Cleared {
         let doing = format!("clearing the {side}'s port {port}");
         let error = match &self.last {
             Verdict::Free => return Ok(()),
-            Verdict::Orphan(_) if self.failure.is_none() => return Ok(()),
+            Verdict::Orphan(_) if self.dry_run => return Ok(()),
             Verdict::Live { listener, session } => {
                 let who =
                     format!("pid {} ({}), through its fakechat, pid {}", session.pid, session.command, listener.pid);
@@ -108,8 +107,9 @@ impl Cleared {
                     .hint(format!("end that program, or set relay.{side}_port in anna.toml to another port"))
             }
             Verdict::Orphan(orphan) => {
-                let cause = self.failure.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
-                Error::failed(format!("{doing}: ending {}{cause}", describe(orphan)))
+                let cause =
+                    self.failure.as_ref().map_or_else(|| "there is always another one".to_owned(), ToString::to_string);
+                Error::failed(format!("{doing}: ending {}: {cause}", describe(orphan)))
                     .hint(format!("end it by hand: kill -9 {}", orphan.listener.pid))
             }
             Verdict::Unknown { why } => Error::failed(format!("{doing}: cannot tell who holds it: {why}"))
@@ -118,7 +118,7 @@ impl Cleared {
         Err(error)
     }
 
-    fn report(&self, side: Side, port: u16, dry_run: bool) -> Report {
+    fn report(&self, side: Side, port: u16) -> Report {
         let holder = |pid, command: &str| Some(Holder { pid, command: command.to_owned() });
         let (found, holder, session) = match (&self.last, &self.orphan) {
             (Verdict::Free, None) => ("free", None, None),
@@ -135,7 +135,7 @@ impl Cleared {
             (Verdict::Unknown { .. }, _) => ("unknown", None, None),
         };
         let free = self.last == Verdict::Free;
-        Report { side, port, found, holder, session, ended: self.ended.clone(), free, dry_run }
+        Report { side, port, found, holder, session, ended: self.ended.clone(), free, dry_run: self.dry_run }
     }
 }
 

@@ -31,7 +31,7 @@ pub fn list(config: &Config, args: &super::List) -> Result<()> {
             Err(error) => out::say(&render::error(&error)),
         }
     }
-    listed.sort_by(|a, b| (b.handoff.created, b.handoff.id).cmp(&(a.handoff.created, a.handoff.id)));
+    listed.sort_by_key(|one| std::cmp::Reverse((one.handoff.created, one.handoff.id)));
     let now = OffsetDateTime::now_utc();
     if args.output.json {
         return out::print_json(&Value::Array(listed.iter().map(|one| one.document(now)).collect()));

@@ -36,7 +36,7 @@ pub fn run(config: &Config, args: &super::Send) -> Result<()> {
     if text.is_empty() && args.files.is_empty() {
         return Err(Error::failed("sending a hand-off: there is nothing in it").hint("give a text, a --file, or both"));
     }
-    let files = args.files.iter().map(|path| absolute(path)).collect::<Result<_>>()?;
+    let files = args.files.iter().map(absolute).collect::<Result<_>>()?;
     let answer = carry_out(config, &Command::Send { text, files })?;
     let id: Id = answer["id"].as_str().unwrap_or_default().parse().during("reading the id of the hand-off")?;
     if !args.output.json {

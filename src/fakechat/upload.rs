@@ -181,7 +181,7 @@ async fn open(body: &Body) -> io::Result<Source> {
     }
 }
 
-/// What is sent, piece by piece. The end of a body with a file is held back until the [gate](super::gate) is open.
+/// What is sent, piece by piece. The end of a body with a file is held back until the [`gate`] is open.
 fn pieces(
     form: Form,
     file: Option<Source>,

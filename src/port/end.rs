@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::LOOKS;
 use super::family::{self, Orphan, Session, Table};
 use super::process::Process;
 use super::read;
 use super::socket::{Holders, Lookup};
+use super::{FIRST_PAUSE, LOOKS};
 
 /// How long an orphan has to follow SIGTERM. fakechat has no handler for it, so it follows at once.
 pub const TERM_GRACE: Duration = Duration::from_secs(2);
@@ -124,7 +124,10 @@ fn signal_all(held: &[Held], signal: Signal, lost: Option<&Session>, pids: &mut 
 fn may_be_ended(process: &Process, lost: Option<&Session>) -> Result<bool, EndCause> {
     let own_uid = rustix::process::geteuid().as_raw();
     let mut why = String::new();
-    for _ in 0..LOOKS {
+    for n in 0..LOOKS {
+        if n > 0 {
+            std::thread::sleep(FIRST_PAUSE * 2u32.pow(n - 1));
+        }
         let mut table = Table::new();
         read::gather(&mut table, process.pid, lost).map_err(|cause| EndCause::Io { pid: process.pid, cause })?;
         let Some(now) = table.get(&process.pid).filter(|now| now.key() == process.key() && !now.zombie) else {
@@ -209,13 +212,9 @@ impl Held {
         rustix::process::kill_process(self.id, signal)
     }
 
-    /// Whether it has ended. One that nobody reaps has: it holds nothing any more.
+    /// Whether it has ended, all its threads with it. One that nobody reaps has: it holds nothing any more.
     fn is_gone(&self) -> bool {
-        match read::read(self.process.pid) {
-            Ok(Some(now)) => now.zombie || now.key() != self.process.key(),
-            Ok(None) => true,
-            Err(_) => false,
-        }
+        !read::runs(self.process.key())
     }
 }
 

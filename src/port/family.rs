@@ -162,8 +162,8 @@ fn topmost<'a>(holders: &[u32], table: &'a Table) -> Result<Option<&'a Process>,
         let Some(process) = table.get(pid) else {
             return Err(format!("process {pid}, which held the port, went away meanwhile"));
         };
-        if process.zombie {
-            return Err(format!("process {pid}, which held the port, has just ended"));
+        if process.is_ending() {
+            return Err(format!("process {pid}, which holds the port, is about to end"));
         }
         if process.parent != process.pid && holders.contains(&process.parent) {
             continue;
@@ -211,6 +211,9 @@ fn owner(from: &Process, table: &Table, previous: Option<&Session>) -> Owner {
         // A parent that has ended has no children left: this one is being handed to an init right now.
         if parent.zombie || parent.is_init() {
             return Owner::Nobody;
+        }
+        if parent.is_ending() {
+            return Owner::Unclear(format!("process {}, the parent of {}, is about to end", parent.pid, child.pid));
         }
         // An ancestor is never younger. Clock ticks since boot can be compared, a wall clock cannot.
         if cfg!(target_os = "linux") && parent.started > child.started {

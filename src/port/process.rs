@@ -96,6 +96,13 @@ impl Process {
         SessionKey { pid: self.pid, started: self.started }
     }
 
+    /// Whether it is on its way out: its memory is gone already, and its command line with it, but its files may not be.
+    /// (One that is just being started looks the same for an instant.) What it is must not be told from what is left.
+    #[must_use]
+    pub fn is_ending(&self) -> bool {
+        self.zombie || (self.argv.is_empty() && self.pid != 1)
+    }
+
     /// Whether it is fakechat's server: `bun server.ts`.
     #[must_use]
     pub fn is_server(&self) -> bool {
@@ -126,16 +133,25 @@ impl Process {
         manager || INITS.contains(&program) || (self.pid == 1 && !self.is_claude())
     }
 
-    /// Whether it is Claude Code by its name: only asked of PID 1, where a name has to do.
-    fn is_claude(&self) -> bool {
-        let program = self.program();
-        let script = || self.argv.iter().skip(1).find(|word| !word.starts_with('-'));
-        program == "claude" || (RUNTIMES.contains(&program) && script().is_some_and(|path| path.contains("claude")))
+    /// Whether it is Claude Code, by its name: asked where nothing better can be known.
+    pub(super) fn is_claude(&self) -> bool {
+        is_claude(&self.argv)
     }
 
-    /// The last part of the path it was started as. Login shells have a dash in front, kernel threads nothing.
+    /// The last part of the path it was started as.
     fn program(&self) -> &str {
-        let first = self.argv.first().map_or(self.name.as_str(), String::as_str);
-        first.rsplit('/').next().unwrap_or(first)
+        program(&self.argv)
     }
+}
+
+/// Whether this is a command line of Claude Code: `claude`, or a script of that name under a runtime.
+pub(super) fn is_claude(argv: &[String]) -> bool {
+    let script = || argv.iter().skip(1).find(|word| !word.starts_with('-'));
+    let program = program(argv);
+    program == "claude" || (RUNTIMES.contains(&program) && script().is_some_and(|path| path.contains("claude")))
+}
+
+fn program(argv: &[String]) -> &str {
+    let first = argv.first().map_or("", String::as_str);
+    first.rsplit('/').next().unwrap_or(first)
 }

@@ -58,6 +58,7 @@ mod linux {
     use std::path::Path;
 
     use super::{Holders, answers, rank};
+    use crate::handoff::SessionKey;
     use crate::port::read;
 
     /// The state of a listening socket in the kernel's table.
@@ -74,12 +75,13 @@ mod linux {
         pub(super) inode: u64,
     }
 
-    /// A descriptor of a process that was seen to be the socket.
+    /// A descriptor that was seen to be the one socket that listens on a port of `127.0.0.1`. For as long as it is open
+    /// no other can be, unless both asked for it (`SO_REUSEPORT`), and fakechat does not.
     #[derive(Clone, Copy, Debug)]
     struct Known {
+        port: u16,
         inode: u64,
-        pid: u32,
-        started: u64,
+        holder: SessionKey,
         descriptor: u32,
     }
 
@@ -95,23 +97,23 @@ mod linux {
         /// # Errors
         /// `/proc` cannot be read.
         pub fn holders(&mut self, port: u16) -> io::Result<Holders> {
+            if let Some(known) = self.known
+                && known.holds(port)
+            {
+                return Ok(Holders::Processes(vec![known.holder.pid]));
+            }
+            self.known = None;
             let sockets = reached(port)?;
             let Some(first) = sockets.first() else {
-                self.known = None;
                 return Ok(Holders::Nobody);
             };
-            if let ([socket], Some(known)) = (sockets.as_slice(), self.known)
-                && known.inode == socket.inode
-                && known.holds()
-            {
-                return Ok(Holders::Processes(vec![known.pid]));
-            }
             let inodes: Vec<u64> = sockets.iter().map(|socket| socket.inode).collect();
             let found = scan(Path::new("/proc"), &inodes)?;
-            self.known = match found.as_slice() {
-                [(pid, descriptor)] if inodes.len() == 1 => Known::new(first.inode, *pid, *descriptor)?,
-                _ => None,
-            };
+            if let ([socket], [(pid, descriptor)]) = (sockets.as_slice(), found.as_slice())
+                && socket.address == IpAddr::V4(Ipv4Addr::LOCALHOST)
+            {
+                self.known = Known::new(socket, *pid, *descriptor)?;
+            }
             if found.is_empty() {
                 return Ok(Holders::Hidden { uid: Some(first.uid) });
             }
@@ -120,16 +122,17 @@ mod linux {
     }
 
     impl Known {
-        fn new(inode: u64, pid: u32, descriptor: u32) -> io::Result<Option<Known>> {
-            let started = read::read(pid)?.map(|process| process.started);
-            Ok(started.map(|started| Known { inode, pid, started, descriptor }))
+        fn new(socket: &Socket, pid: u32, descriptor: u32) -> io::Result<Option<Known>> {
+            let Socket { port, inode, .. } = *socket;
+            let holder = read::read(pid)?.map(|process| process.key());
+            Ok(holder.map(|holder| Known { port, inode, holder, descriptor }))
         }
 
         /// Whether it still is the very process with the very socket.
-        fn holds(&self) -> bool {
-            let target = fs::read_link(format!("/proc/{}/fd/{}", self.pid, self.descriptor));
+        fn holds(&self, port: u16) -> bool {
+            let target = fs::read_link(format!("/proc/{}/fd/{}", self.holder.pid, self.descriptor));
             let same_socket = target.is_ok_and(|target| inode_of(&target) == Some(self.inode));
-            same_socket && matches!(read::read(self.pid), Ok(Some(now)) if now.started == self.started)
+            port == self.port && same_socket && read::runs(self.holder)
         }
     }
 

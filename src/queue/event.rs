@@ -22,6 +22,14 @@ pub struct Now {
     pub wall: OffsetDateTime,
 }
 
+impl Now {
+    /// The time of day in Unix milliseconds, as fakechat's message ids have it.
+    #[must_use]
+    pub fn unix_millis(&self) -> u64 {
+        u64::try_from(self.wall.unix_timestamp_nanos() / 1_000_000).unwrap_or_default()
+    }
+}
+
 /// Names a push while it is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
@@ -35,6 +43,8 @@ pub enum Receipt {
     Frame(Side, u64),
     /// A request on the control socket.
     Request(u64),
+    /// Who has it told again, until the bot had it: a notice of that number.
+    Notice(u64),
 }
 
 /// A hand-off on its way in.
@@ -133,7 +143,12 @@ pub enum Event {
         pushed: Pushed,
     },
     /// Something the bot has to be told.
-    Notify(String),
+    Notify {
+        /// What.
+        text: String,
+        /// Who waits for it to be told. The same [`Receipt::Notice`] again is the same notice.
+        receipt: Receipt,
+    },
     /// A person pauses.
     Pause {
         /// Why.

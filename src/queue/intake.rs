@@ -78,7 +78,7 @@ impl Queue {
                 let asked = words::asked(&text);
                 self.notify(
                     format!("a hand-off was refused, for it cannot be kept: {why}; say it again later\n{asked}"),
-                    false,
+                    Receipt::None,
                     now,
                 );
                 self.done(None, receipt);
@@ -176,7 +176,7 @@ impl Queue {
         let text = format!(
             "the brain has been paused for {hours} hours, so this waits too; `anna-relay resume` lets all go on",
         );
-        self.notify(text, false, now);
+        self.notify(text, Receipt::None, now);
     }
 
     /// Answers those who wait for this hand-off, if there is something to say.

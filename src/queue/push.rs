@@ -7,7 +7,7 @@ use crate::handoff::words::{self, Part};
 use crate::handoff::{HandOff, Id, Push, PushOutcome, Reason, SessionKey};
 use crate::text::count;
 
-use super::event::{Effect, Now, Pushed, Token, Upload};
+use super::event::{Effect, Now, Pushed, Receipt, Token, Upload};
 use super::{Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
 
 /// The wait after a first failed push; it doubles with each further one.
@@ -299,9 +299,9 @@ impl Queue {
     fn notice_landed(&mut self, key: u64, pushed: Pushed, now: Now) {
         let Some(at) = self.notices.iter().position(|notice| notice.key == key) else { return };
         match pushed {
-            Pushed::Confirmed => drop(self.notices.remove(at)),
+            Pushed::Confirmed => self.drop_notice(at),
             Pushed::Failed { why, permanent: true } => {
-                self.notices.remove(at);
+                self.drop_notice(at);
                 self.warn(None, format!("the bot's fakechat refused a notice: {why}"));
             }
             _ => {
@@ -313,14 +313,41 @@ impl Queue {
         }
     }
 
+    /// Nothing more is to be done about a notice.
+    fn drop_notice(&mut self, at: usize) {
+        if let Some(notice) = self.notices.remove(at) {
+            self.done(None, notice.receipt);
+        }
+    }
+
     /// Has something said to the bot.
-    pub(super) fn notify(&mut self, text: String, of_outage: bool, now: Now) {
+    pub(super) fn notify(&mut self, text: String, receipt: Receipt, now: Now) {
+        if receipt != Receipt::None && self.notices.iter().any(|notice| notice.receipt == receipt) {
+            return;
+        }
         if self.notices.len() >= MAX_NOTICES {
-            self.notices.pop_front();
+            self.drop_notice(0);
         }
         self.next_token += 1;
         let key = self.next_token;
-        self.notices.push_back(Notice { key, text, of_outage, attempts: 0, in_flight: false, not_before: now.mono });
+        let not_before = now.mono;
+        self.notices.push_back(Notice {
+            key,
+            text,
+            receipt,
+            of_outage: false,
+            attempts: 0,
+            in_flight: false,
+            not_before,
+        });
+    }
+
+    /// Has something said to the bot that is void once the brain is back.
+    pub(super) fn notify_of_outage(&mut self, text: String, now: Now) {
+        self.notify(text, Receipt::None, now);
+        if let Some(notice) = self.notices.back_mut() {
+            notice.of_outage = true;
+        }
     }
 }
 

@@ -77,7 +77,10 @@ impl Queue {
             },
         };
         let wait = if waiting == 1 { "waits and goes" } else { "wait and go" };
-        self.notify(format!("the brain {why}: {} {wait} on when it is back", count(waiting, "hand-off")), true, now);
+        self.notify_of_outage(
+            format!("the brain {why}: {} {wait} on when it is back", count(waiting, "hand-off")),
+            now,
+        );
     }
 }
 

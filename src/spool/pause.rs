@@ -97,17 +97,25 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// It is still paused.
     pub fn resume(&self, paused: &Paused, now: OffsetDateTime) -> io::Result<()> {
-        let mut ended = try_remembered(self.fs(), self.root())?;
-        ended.retain(|span| span.since != paused.since);
-        ended.push(Ended { since: paused.since, until: now });
-        let from = ended.len().saturating_sub(REMEMBERED);
-        self.replace(&memory(self.root()), &serde_json::to_vec(&ended[from..])?)?;
+        self.remember(paused, now)?;
         match self.fs().remove(&file(self.root())) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             // A person may have removed it by hand.
             _ => self.sync(self.root()),
         }
         Ok(())
+    }
+
+    /// Remembers a pause that ended, also one whose file a person removed.
+    ///
+    /// # Errors
+    /// It will count as waiting.
+    pub fn remember(&self, paused: &Paused, now: OffsetDateTime) -> io::Result<()> {
+        let mut ended = try_remembered(self.fs(), self.root())?;
+        ended.retain(|span| span.since != paused.since);
+        ended.push(Ended { since: paused.since, until: now });
+        let from = ended.len().saturating_sub(REMEMBERED);
+        self.replace(&memory(self.root()), &serde_json::to_vec(&ended[from..])?)
     }
 
     /// Replaces a small file as a whole.

@@ -58,6 +58,7 @@ impl<F: Fs> Store<F> {
         }
         // What a stopped process left is in memory from here on, and may be promised: so it has to be durable.
         State::ALL.into_iter().for_each(|state| self.sync_folder(state));
+        self.sync(self.root());
         open.sort_by_key(|(h, _)| (h.created, h.id));
         Ok(Recovered { open, quarantined })
     }

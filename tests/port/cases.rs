@@ -5,7 +5,7 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use anna_relay::port::end::{EndCause, EndError, end};
-use anna_relay::port::{Judge, Orphan, Process, Session, Verdict};
+use anna_relay::port::{Judge, Orphan, Process, Session, Verdict, without_channel};
 use serde_json::{Value, json};
 
 use crate::standin::{AS_UID, LISTEN, STUBBORN};
@@ -30,6 +30,7 @@ tests![
     a_session_that_is_a_zombie_has_ended,
     a_listener_that_is_a_zombie_holds_nothing,
     an_orphan_that_a_subreaper_took,
+    an_orphan_that_the_service_manager_took,
     a_stubborn_orphan_is_killed,
     a_live_session_is_left_alone,
     an_orphan_replaced_before_the_signal,
@@ -40,6 +41,7 @@ tests![
     clearing_says_what_it_did,
     a_dry_run_ends_nothing,
     clearing_twice_at_once,
+    a_session_without_a_fakechat_is_found,
     the_real_fakechat,
 ];
 
@@ -121,8 +123,8 @@ fn an_orphan_by_a_clean_exit() {
     tree.kill("wrapper");
     tree.kill("session");
     tree.reap();
-    let orphan = tree.orphan(&mut judge);
-    assert_eq!((orphan.listener.pid, orphan.wrapper.clone()), (server, None));
+    let orphan = until("the wrapper is gone", || Some(tree.orphan(&mut judge)).filter(|one| one.wrapper.is_none()));
+    assert_eq!(orphan.listener.pid, server);
     assert_eq!(end(&orphan, tree.port).unwrap().pids, [server]);
     assert_eq!(judge.judge(tree.port), Verdict::Free);
 }
@@ -164,6 +166,23 @@ fn an_orphan_that_a_subreaper_took() {
     assert!(tree.answers());
     assert!(end(&orphan, tree.port).unwrap().pids.contains(&server));
     assert_eq!(judge.judge(tree.port), Verdict::Free);
+}
+
+fn an_orphan_that_the_service_manager_took() {
+    if !cfg!(target_os = "linux") {
+        return println!("skipped: there are no subreapers here");
+    }
+    let mut tree = Tree::start("systemd --user");
+    let (server, session) = (tree.pid("server"), tree.pid("session"));
+    assert_eq!(live(Judge::of_this_user().judge(tree.port)).1.pid, session);
+    kill(session);
+    until("the orphan was adopted", || {
+        // Seen for the first time, and known for an orphan by who adopted it.
+        let orphan = tree.orphan(&mut Judge::of_this_user());
+        (orphan.listener.pid == server && orphan.lost.is_none()).then_some(())
+    });
+    assert_eq!(tree.clear_port("").status.code(), Some(0));
+    assert!(!tree.answers());
 }
 
 fn a_stubborn_orphan_is_killed() {
@@ -354,6 +373,18 @@ fn clearing_twice_at_once() {
     }
 }
 
+fn a_session_without_a_fakechat_is_found() {
+    let mut tree = Tree::start("claude direct");
+    let (server, session) = (tree.pid("server"), tree.pid("session"));
+    kill(server);
+    let found = without_channel(tree.port).unwrap();
+    let [only] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((only.pid, only.command.as_str()), (session, "claude direct"));
+    assert_eq!(without_channel(free_port()).unwrap(), []);
+    tree.kill("session");
+    until("it is gone", || without_channel(tree.port).unwrap().is_empty().then_some(()));
+}
+
 fn the_real_fakechat() {
     let Ok(folder) = env::var("FAKECHAT_DIR") else {
         return println!("skipped: FAKECHAT_DIR does not name a checkout of the fakechat plugin");
@@ -373,8 +404,10 @@ fn the_real_fakechat() {
         }
         tree.kill("session");
         tree.reap();
-        let orphan = tree.orphan(&mut judge);
-        assert_eq!((orphan.listener.pid, orphan.wrapper.is_none()), (listener.pid, clean));
+        let orphan = until("the orphan has its shape", || {
+            Some(tree.orphan(&mut judge)).filter(|one| one.wrapper.is_none() == clean)
+        });
+        assert_eq!(orphan.listener.pid, listener.pid);
         let found = document(&tree.clear_port("--json"));
         assert_eq!((&found["found"], &found["free"]), (&json!("orphan"), &json!(true)), "{found}");
         assert_eq!(judge.judge(tree.port), Verdict::Free);

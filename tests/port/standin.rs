@@ -37,11 +37,8 @@ pub fn play() -> Option<ExitCode> {
         ["claude", "direct"] => parent("session", "bun server.ts"),
         ["claude", "wrapped"] => parent("session", "bun run --cwd x --shell=bun --silent start"),
         ["claude", "real", folder] => real(Path::new(folder)),
-        ["reaper", kind] => {
-            #[cfg(target_os = "linux")]
-            rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
-            parent("reaper", &format!("claude {kind}"));
-        }
+        ["reaper", kind] => reaper(&format!("claude {kind}")),
+        ["systemd", "--user"] => reaper("claude wrapped"),
         ["stranger"] => listen("stranger"),
         ["clear-port", side, port, flags @ ..] => return Some(clear_port(side, port, flags)),
         _ => return None,
@@ -51,12 +48,21 @@ pub fn play() -> Option<ExitCode> {
 
 fn say(role: &str) {
     let mut out = io::stdout();
-    writeln!(out, "{role} {}", std::process::id()).unwrap();
-    out.flush().unwrap();
+    if writeln!(out, "{role} {}", std::process::id()).and_then(|()| out.flush()).is_err() {
+        // The test is over already.
+        std::process::exit(0);
+    }
 }
 
 fn live_on() {
     io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink()).unwrap();
+}
+
+/// Adopts what its descendants leave behind.
+fn reaper(child: &str) {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
+    parent("reaper", child);
 }
 
 fn parent(role: &str, child: &str) {
@@ -87,8 +93,8 @@ fn listen(role: &str) {
         let _guard = runtime.enter();
         let _ignored = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).unwrap();
     }
-    let _listener = TcpListener::bind(("127.0.0.1", port.parse().unwrap())).unwrap();
-    say(role);
+    let listener = TcpListener::bind(("127.0.0.1", port.parse().unwrap()));
+    say(if listener.is_ok() { role } else { "refused" });
     live_on();
 }
 
@@ -98,7 +104,7 @@ fn clear_port(side: &str, port: &str, flags: &[&str]) -> ExitCode {
     match anna_relay::cli::clear_port::run(side, port.parse().unwrap(), has("--dry-run"), has("--json")) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}\nhint: {}", error.advice().unwrap());
+            eprintln!("error: {error}\nhint: {}", error.advice().unwrap_or_default());
             ExitCode::from(error.kind().exit_code())
         }
     }

@@ -27,9 +27,11 @@ pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on, and that the system gives to nobody who does not ask for it.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    until("a port is free", || {
+        Some(fastrand::u16(10_000..30_000)).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+    })
 }
 
 /// Sends SIGKILL.
@@ -74,6 +76,7 @@ impl Tree {
         while !self.seen.contains_key(role) {
             let mut line = String::new();
             assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the tree ended without a {role}");
+            assert!(!line.starts_with("refused"), "the port was taken meanwhile");
             let (role, pid) = line.trim().split_once(' ').unwrap();
             self.seen.insert(role.to_owned(), pid.parse().unwrap());
         }

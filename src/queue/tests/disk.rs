@@ -152,7 +152,7 @@ fn notices_go_while_the_disk_does_not() {
     let mut rig = Rig::with_both();
     rig.broken = true;
     rig.accept("a");
-    rig.event(Event::Notify("hello".into()));
+    rig.event(Event::Notify { text: "hello".into(), receipt: Receipt::None });
     let said = rig.deliver(Side::Bot);
     assert_eq!(said.len(), 2, "{said:?}");
 }

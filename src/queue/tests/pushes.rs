@@ -114,7 +114,7 @@ fn a_side_that_was_started_again_takes_pushes_again() {
     let mut rig = Rig::with_both();
     let id = rig.sent();
     rig.reply(id, "done");
-    rig.event(Event::Notify("hello".into()));
+    rig.event(Event::Notify { text: "hello".into(), receipt: Receipt::None });
     let (_, stale, _) = rig.flights[0];
     rig.event(Event::SideReset(Side::Bot));
     rig.flights.clear();
@@ -200,12 +200,12 @@ fn only_the_unanswered_ones_of_a_session_that_ended_go_to_the_next() {
 fn notices_are_bounded() {
     let mut rig = Rig::new();
     for n in 0..MAX_NOTICES + 50 {
-        rig.event(Event::Notify(format!("{n}")));
+        rig.event(Event::Notify { text: format!("{n}"), receipt: Receipt::None });
     }
     rig.side(Side::Bot, Some(None));
     let said = rig.deliver(Side::Bot);
     assert_eq!((said.len(), said[0].as_str()), (MAX_NOTICES, "[relay] 50"));
-    rig.event(Event::Notify("too long".into()));
+    rig.event(Event::Notify { text: "too long".into(), receipt: Receipt::None });
     rig.land(Side::Bot, refused());
     assert_eq!((rig.flying(Side::Bot), rig.queue.is_idle()), (0, true), "one refused for good is dropped");
 }
