@@ -61,8 +61,9 @@ pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
 /// Takes the spool and the ports.
 fn lock(config: &Config) -> Result<Vec<Lock>> {
     let root = config.paths.spool();
-    Store::open(&root)?;
+    let store = Store::open(&root)?;
     let mut locks = vec![Lock::spool(&root, Role::Bridge)?];
+    store.sweep()?;
     for side in Side::BOTH {
         locks.push(Lock::port(config.relay.port(side))?);
     }

@@ -8,6 +8,7 @@
 
 mod answered;
 mod book;
+mod disk;
 pub mod event;
 mod intake;
 mod person;
@@ -25,10 +26,9 @@ use crate::handoff::{HandOff, Id, SessionKey};
 
 use book::Book;
 pub use book::Entry;
+use disk::{Touch, Trouble};
 pub use event::{Effect, Event, Incoming, Now, Pushed, Receipt, Token};
 
-/// How long after a failed write the disk is tried again.
-const DISK_RETRY: Duration = Duration::from_secs(1);
 /// How many notices wait for the bot at most; the oldest goes first.
 const MAX_NOTICES: usize = 100;
 
@@ -119,27 +119,6 @@ struct Outage {
     told: bool,
 }
 
-/// A hand-off that was changed in this step and has to be written.
-#[derive(Debug)]
-struct Touch {
-    id: Id,
-    /// What memory goes back to if it cannot be written.
-    fallback: Fallback,
-    /// Whether something has happened that has to be written some time.
-    fact: bool,
-}
-
-/// See [`Touch`].
-#[derive(Debug)]
-enum Fallback {
-    /// It was never on disk: it is forgotten.
-    Forget,
-    /// It was only decided: it is as it was.
-    Restore(Box<HandOff>),
-    /// It has happened: it stays.
-    Keep,
-}
-
 /// An effect, bound to the write that has to succeed first.
 #[derive(Debug)]
 struct Step {
@@ -147,25 +126,12 @@ struct Step {
     effect: Effect,
 }
 
-impl Step {
-    /// Whether it only says what happened.
-    fn is_word(&self) -> bool {
-        matches!(self.effect, Effect::Note { .. } | Effect::Warn { .. } | Effect::Done(_))
-    }
-}
-
 /// What is done instead if a decision cannot be written.
 #[derive(Debug)]
 enum Fallout {
     Answer { receipt: Receipt, doing: String },
     RefuseBot { receipt: Receipt, text: String },
-}
-
-/// That the disk refused a write.
-#[derive(Debug)]
-struct Trouble {
-    why: String,
-    next_try: Duration,
+    Lose { receipt: Receipt, text: String },
 }
 
 /// The queue.
@@ -183,14 +149,16 @@ pub struct Queue {
     outage: Option<Outage>,
     wait: Option<Wait>,
     trouble: Option<Trouble>,
+    /// How often in a row the disk seemed well, and was not.
+    relapses: u32,
     draining: bool,
     waiters: Vec<(Id, Receipt)>,
     touched: Vec<Touch>,
     begun: Vec<(Token, Id)>,
     fallouts: Vec<(Id, Fallout)>,
+    /// Who waits for facts to be on disk.
+    owed: Vec<(Id, Receipt)>,
     steps: Vec<Step>,
-    /// Word of what has happened and could not be written yet.
-    owed: Vec<Step>,
 }
 
 impl Queue {
@@ -211,25 +179,28 @@ impl Queue {
             outage: Some(Outage { since: now.mono, told: false }),
             wait: None,
             trouble: None,
+            relapses: 0,
             draining: false,
             waiters: Vec::new(),
             touched: Vec::new(),
             begun: Vec::new(),
             fallouts: Vec::new(),
-            steps: Vec::new(),
             owed: Vec::new(),
+            steps: Vec::new(),
         }
     }
 
     /// Takes in a hand-off that lies on the disk, which has waited `waited` (paused time not counted).
     pub fn restore(&mut self, h: HandOff, lies: crate::handoff::life::State, waited: Duration, now: Now) {
         let id = h.id;
-        self.book.insert(Entry::new(h, Some(lies), waited), now, self.paused.is_some());
+        self.book.run_to(now, self.paused.is_some());
+        self.book.insert(Entry::new(h, Some(lies), waited));
         self.reindex(id);
     }
 
     /// Takes an event, and decides what follows.
     pub fn handle(&mut self, event: Event, now: Now) {
+        self.book.run_to(now, self.paused.is_some());
         match event {
             Event::Tick => {}
             Event::Settings(settings) => self.set_settings(settings),
@@ -250,12 +221,6 @@ impl Queue {
         }
         self.watch(now);
         self.schedule(now);
-    }
-
-    /// The hand-offs changed by the last event, in the order they have to be written.
-    #[must_use]
-    pub fn unwritten(&self) -> Vec<Id> {
-        self.touched.iter().map(|touch| touch.id).collect()
     }
 
     /// The hand-off of that id, to be written.
@@ -288,84 +253,6 @@ impl Queue {
         }
     }
 
-    /// A hand-off was written, and lies there now.
-    pub fn written(&mut self, id: Id, lies: crate::handoff::life::State) {
-        self.touched.retain(|touch| touch.id != id);
-        self.fallouts.retain(|(owner, _)| *owner != id);
-        let owed: Vec<Step> = self.owed.extract_if(.., |step| step.owner == Some(id)).collect();
-        self.steps.splice(0..0, owed);
-        if let Some(entry) = self.book.get_mut(id) {
-            entry.lies = Some(lies);
-            entry.dirty = false;
-        }
-        if let Some(trouble) = self.trouble.take() {
-            self.note(None, format!("the disk takes writes again (it did not: {})", trouble.why));
-        }
-        self.answer_waiters(id);
-        self.reindex(id);
-        self.book.forget_if_over(id);
-    }
-
-    /// A hand-off could not be written: a decision is undone, a fact is kept and written later.
-    pub fn not_written(&mut self, id: Id, why: &str, now: Now) {
-        let Some(at) = self.touched.iter().position(|touch| touch.id == id) else { return };
-        let touch = self.touched.remove(at);
-        let held: Vec<Step> = self.steps.extract_if(.., |step| step.owner == Some(id)).collect();
-        if touch.fact {
-            // It has happened: word of it goes out once it is on disk. What was decided on top of it does not.
-            self.owed.extend(held.into_iter().filter(Step::is_word));
-        }
-        let begun: Vec<Token> = self.begun.extract_if(.., |(_, owner)| *owner == id).map(|(token, _)| token).collect();
-        for token in begun {
-            self.forget_flight(token);
-        }
-        if let Some(entry) = self.book.get_mut(id) {
-            entry.dirty |= touch.fact;
-            match touch.fallback {
-                Fallback::Keep => {}
-                Fallback::Restore(before) => entry.h = *before,
-                Fallback::Forget => self.book.remove(id),
-            }
-        }
-        self.reindex(id);
-        self.book.forget_if_over(id);
-        if self.trouble.is_none() {
-            self.warn(None, format!("the spool cannot be written: {why}"));
-        }
-        self.trouble = Some(Trouble { why: why.to_owned(), next_try: now.mono + DISK_RETRY });
-        let fallouts: Vec<Fallout> =
-            self.fallouts.extract_if(.., |(owner, _)| *owner == id).map(|(_, fallout)| fallout).collect();
-        for fallout in fallouts {
-            self.fall_out(fallout, why, now);
-        }
-    }
-
-    /// Whether the disk refused the last write and it is time to try again.
-    #[must_use]
-    pub fn disk_retry_due(&self, now: Now) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| trouble.next_try <= now.mono)
-    }
-
-    /// Marks what the disk has not taken yet as to be written. Returns whether there was any.
-    pub fn touch_dirty(&mut self) -> bool {
-        let dirty: Vec<Id> = self.book.dirty();
-        for id in &dirty {
-            self.change(*id, true, |_| {});
-        }
-        !dirty.is_empty()
-    }
-
-    /// The disk was tried, with nothing to write.
-    pub fn disk_probed(&mut self, result: Result<(), String>, now: Now) {
-        match result {
-            Ok(()) => {
-                self.trouble = None;
-                self.note(None, "the disk takes writes again".to_owned());
-            }
-            Err(why) => self.trouble = Some(Trouble { why, next_try: now.mono + DISK_RETRY }),
-        }
-    }
-
     /// The effects to carry out, once all was written that could be.
     pub fn effects(&mut self) -> Vec<Effect> {
         self.begun.clear();
@@ -380,7 +267,7 @@ impl Queue {
     /// Whether nothing is under way: what a stop waits for.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.flights.is_empty() && self.book.dirty().is_empty()
+        self.flights.is_empty() && !self.book.is_dirty()
     }
 
     /// Whether it is paused.
@@ -420,30 +307,22 @@ impl Queue {
         self.book.reindex(id, self.brain.session.filter(|_| self.brain.online), self.settings.alarm);
     }
 
-    /// Changes a hand-off in memory, to be written after the event. `fact`: see the module's page.
-    fn change(&mut self, id: Id, fact: bool, with: impl FnOnce(&mut HandOff)) {
-        let Some(entry) = self.book.get_mut(id) else { return };
-        let restore = |entry: &Entry| match entry.lies {
-            Some(_) => Fallback::Restore(Box::new(entry.h.clone())),
-            None => Fallback::Forget,
-        };
-        match self.touched.iter_mut().find(|touch| touch.id == id) {
-            Some(touch) if fact => (touch.fact, touch.fallback) = (true, Fallback::Keep),
-            Some(touch) if matches!(touch.fallback, Fallback::Keep) => touch.fallback = restore(entry),
-            Some(_) => {}
-            None if fact => self.touched.push(Touch { id, fallback: Fallback::Keep, fact }),
-            None => self.touched.push(Touch { id, fallback: restore(entry), fact }),
-        }
-        with(&mut entry.h);
-        self.reindex(id);
-    }
-
     fn note(&mut self, owner: Option<Id>, text: String) {
         self.steps.push(Step { owner, effect: Effect::Note { text, of: owner } });
     }
 
     fn warn(&mut self, owner: Option<Id>, text: String) {
         self.steps.push(Step { owner, effect: Effect::Warn { text, of: owner } });
+    }
+
+    /// Says what has happened, whether or not the disk takes it now.
+    fn note_fact(&mut self, id: Id, text: String) {
+        self.steps.push(Step { owner: None, effect: Effect::Note { text, of: Some(id) } });
+    }
+
+    /// The same, for what needs a look.
+    fn warn_fact(&mut self, id: Id, text: String) {
+        self.steps.push(Step { owner: None, effect: Effect::Warn { text, of: Some(id) } });
     }
 
     fn done(&mut self, owner: Option<Id>, receipt: Receipt) {

@@ -24,18 +24,22 @@
 //! | step | system calls | a crash after it leaves |
 //! |---|---|---|
 //! | 1 | create and write `tmp/<id>.<rev>`, fsync it | the old state; `tmp/` is swept |
-//! | **2** | **rename it to `<id>.json` in the folder the hand-off lies in (a new one: where it belongs)** | **the new state** |
-//! | 3 | rename that to the folder it belongs in, if that is another | the new state, in its place |
-//! | 4 | fsync the folder | the same, also after a power cut |
+//! | 2 | if it lies in `done/` or `failed/` and belongs elsewhere: rename it, as it is, to that folder | the old state, in the wrong folder: the next start moves it back |
+//! | **3** | **rename `tmp/<id>.<rev>` to `<id>.json` in the folder the hand-off lies in now (a new one: where it belongs)** | **the new state** |
+//! | 4 | rename that to the folder it belongs in, if that is another | the new state, in its place |
+//! | 5 | fsync the folder | the same, also after a power cut, which may leave an older copy in the former folder |
+//! | 6 | fsync the folder it came from | no older copy either |
 //!
-//! Step 2 is the commit point. A failure before it leaves all as it was, and is reported; one after it is not a
+//! Step 3 is the commit point. A failure before it leaves all as it was, and is reported; one after it is not a
 //! failure of the change (repeating it would do it twice): the file is only in the wrong folder, which the next
-//! write or the next start mends. A change counts as durable, and is acted on, once all steps are done.
+//! write (it is tried again soon) or the next start mends. A change counts as durable, and is acted on, once all
+//! steps are done. A start reads the open folders only: hence step 2, so that nothing left to do hides in the others.
 
 pub mod fs;
 pub mod lock;
 pub mod pause;
 pub mod read;
+pub mod recover;
 pub mod store;
 
 pub use fs::{Fs, RealFs};

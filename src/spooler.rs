@@ -6,6 +6,7 @@ mod files;
 mod find;
 pub mod request;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde_json::json;
@@ -14,6 +15,7 @@ use crate::control::wire::{Counts, Paused};
 use crate::error::{Advise, During, Error, Result};
 use crate::handoff::Id;
 use crate::handoff::life::State;
+use crate::queue::event::Reply;
 use crate::queue::{Effect, Event, Now, Queue, Receipt, Settings};
 use crate::spool::store::CORRUPT;
 use crate::spool::{Fs, Placed, RealFs, Store, pause};
@@ -54,10 +56,18 @@ pub struct Spooler<F: Fs = RealFs> {
     queue: Queue,
     /// Effects that are the spooler's own.
     effects: Vec<Effect>,
+    /// Replies whose hand-off could not be looked up, and those that came after them.
+    deferred: VecDeque<Reply>,
+    /// When they are looked at again.
+    look_again_at: Option<Duration>,
+    /// Whether a person was told that the disk cannot be read.
+    unreadable: bool,
     counts: Counts,
     counted: bool,
     /// Whether the closed hand-offs were looked through for what they were answered by.
     looked_back: bool,
+    /// Whether the closed ones have yet to be counted.
+    count_due: bool,
 }
 
 impl<F: Fs> Spooler<F> {
@@ -76,9 +86,13 @@ impl<F: Fs> Spooler<F> {
             queue: Queue::new(settings, first_token, now),
             store,
             effects: Vec::new(),
+            deferred: VecDeque::new(),
+            look_again_at: None,
+            unreadable: false,
             counts: Counts::default(),
             counted: false,
             looked_back: false,
+            count_due: false,
         };
         for found in recovered.quarantined {
             let text = format!("put aside as {}: {}", found.path.display(), found.why);
@@ -102,7 +116,7 @@ impl<F: Fs> Spooler<F> {
         }
         Outcome {
             effects: std::mem::take(&mut self.effects),
-            wake_at: self.queue.wake_at(now),
+            wake_at: self.queue.wake_at(now).into_iter().chain(self.look_again_at).min(),
             snapshot: self.snapshot(now),
         }
     }
@@ -114,8 +128,14 @@ impl<F: Fs> Spooler<F> {
             Event::Prune { ids, receipt } => return self.prune(&ids, receipt),
             Event::Count => return self.count(),
             Event::Tick => {
+                for reply in self.deferred(now) {
+                    self.step(Event::Reply(reply), now);
+                }
                 self.see_pause_file(now);
                 self.retry_disk(now);
+                if self.count_due {
+                    self.count();
+                }
                 Event::Tick
             }
             event => event,
@@ -141,9 +161,14 @@ impl<F: Fs> Spooler<F> {
             match self.store.put(&mut entry.h, before) {
                 Ok(Placed(lies)) => {
                     self.moved(before, lies);
-                    self.queue.written(id, lies);
+                    self.queue.written(id, lies, now);
                 }
-                Err(error) => self.queue.not_written(id, &error.to_string(), now),
+                Err(error) => {
+                    self.queue.not_written(id, &error.to_string(), now);
+                    if !self.queue.holds(id) {
+                        self.store.forget_files(id);
+                    }
+                }
             }
         }
         self.effects.append(&mut self.queue.effects());
@@ -167,6 +192,7 @@ impl<F: Fs> Spooler<F> {
         let result = self.store.pause(&paused).during("pausing").advise(MEND_PAUSE);
         if result.is_ok() {
             self.queue.set_paused(Some(paused), now);
+            self.queue.handle(Event::Tick, now);
         }
         let waiting = self.queue.waiting();
         self.answer(receipt, result.map(|()| json!({ "waiting": waiting })));
@@ -221,10 +247,16 @@ impl<F: Fs> Spooler<F> {
     }
 
     fn count(&mut self) {
-        let count = |folder: &str| self.store.count(folder).unwrap_or_default();
-        (self.counts.done, self.counts.failed) = (count(State::Done.name()), count(State::Failed.name()));
-        self.counts.corrupt = count(CORRUPT);
-        self.counted = true;
+        let ids = |state| self.store.ids(state).map(|ids| ids.len());
+        let counts = ids(State::Done).and_then(|done| Ok((done, ids(State::Failed)?, self.store.count(CORRUPT)?)));
+        self.count_due = counts.is_err();
+        match counts {
+            Ok((done, failed, corrupt)) => {
+                (self.counts.done, self.counts.failed, self.counts.corrupt) = (done, failed, corrupt);
+                self.counted = true;
+            }
+            Err(error) => tracing::warn!(%error, "counting what is closed; it is tried again"),
+        }
     }
 
     fn counter(&mut self, state: State) -> &mut usize {
@@ -260,7 +292,7 @@ impl<F: Fs> Spooler<F> {
             oldest_waiting: self.queue.oldest_waiting(now.wall),
             alarms: self.queue.alarms(),
             paused: self.queue.paused().cloned(),
-            idle: self.queue.is_idle(),
+            idle: self.queue.is_idle() && self.deferred.is_empty(),
         }
     }
 }

@@ -50,6 +50,7 @@ fn by_ourselves(config: &Config, command: Command) -> Result<Value> {
     let root = config.paths.spool();
     let store = Store::open(&root)?;
     let _lock = Lock::spool(&root, Role::Command)?;
+    store.sweep()?;
     let now = Now { mono: Duration::ZERO, wall: OffsetDateTime::now_utc() };
     let mut spooler = Spooler::open(store, Settings::from(config), 0, now)?;
     let event = request::event(command, Receipt::Request(0))?;

@@ -234,6 +234,13 @@ impl HandOff {
         }
     }
 
+    /// Nothing has to be taken back that surely no session has.
+    pub fn drop_needless_take_back(&mut self) {
+        if !self.may_be_in_a_session() {
+            self.taken_back();
+        }
+    }
+
     /// The brain has answered: so it had the last push, whatever was known of it.
     pub fn answered(&mut self) {
         if let Some(push) = self.pushes.last_mut().filter(|push| push.outcome == PushOutcome::Unknown) {

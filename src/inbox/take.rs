@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 use crate::error::{During, Error, Result};
 use crate::hook::{NamedFile, Record, VERSION, What};
 use crate::spool::fs::private_dir;
-use crate::spool::store::{CORRUPT, INBOX, Quarantined, is_its_own_fault};
+use crate::spool::recover::Quarantined;
+use crate::spool::store::{CORRUPT, INBOX, is_its_own_fault};
 use crate::spool::{Fs, RealFs};
 
 use super::{COPIES, OVERFLOW, RECORD, SCRATCH, gone};

@@ -66,6 +66,15 @@ impl Entry {
             index: Index::default(),
         }
     }
+
+    /// How long it has waited, for [`Entry::set_wait`].
+    pub(super) fn wait(&self) -> (Duration, Duration) {
+        (self.waited, self.mark)
+    }
+
+    pub(super) fn set_wait(&mut self, wait: (Duration, Duration)) {
+        (self.waited, self.mark) = wait;
+    }
 }
 
 /// The hand-offs in memory.
@@ -109,8 +118,11 @@ impl Book {
         self.entries.values().filter(|entry| entry.dirty).map(|entry| entry.h.id).collect()
     }
 
-    pub fn insert(&mut self, mut entry: Entry, now: Now, paused: bool) {
-        self.run_to(now, paused);
+    pub fn is_dirty(&self) -> bool {
+        self.entries.values().any(|entry| entry.dirty)
+    }
+
+    pub fn insert(&mut self, mut entry: Entry) {
         entry.seq = self.next_seq;
         entry.mark = self.ran;
         self.next_seq += 1;

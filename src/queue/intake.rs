@@ -49,9 +49,9 @@ impl Queue {
         }
         self.enter(arrival, now);
         self.change(id, false, |h| h.give_up(Reason::Breaker, None, now.wall));
-        self.warn(Some(id), said);
+        self.warn(Some(id), said.clone());
         self.done(Some(id), receipt);
-        self.fallouts.push((id, Fallout::RefuseBot { receipt, text: String::new() }));
+        self.fallouts.push((id, Fallout::Lose { receipt, text: said }));
     }
 
     /// Puts a new hand-off into memory, to be written.
@@ -62,8 +62,7 @@ impl Queue {
             h = h.made_by(message);
         }
         h.files = kept(arrival.files);
-        let paused = self.paused.is_some();
-        self.book.insert(Entry::new(h, None, std::time::Duration::ZERO), now, paused);
+        self.book.insert(Entry::new(h, None, std::time::Duration::ZERO));
         self.change(arrival.id, false, |_| {});
     }
 
@@ -85,7 +84,32 @@ impl Queue {
                 );
                 self.done(None, receipt);
             }
+            Fallout::Lose { receipt, text } => {
+                self.warn(None, format!("{text} (it cannot be kept for a retry: {why})"));
+                self.done(None, receipt);
+            }
         }
+    }
+
+    /// Refuses a hand-off of which the disk does not say whether it is known.
+    pub fn turn_away(&mut self, arrival: Arrival, by_breaker: bool, why: &str, now: Now) {
+        let Arrival { receipt, text, from, .. } = arrival;
+        let fallout = match from {
+            Origin::Script => Fallout::Answer { receipt, doing: "accepting the hand-off".to_owned() },
+            Origin::Bot if by_breaker => {
+                Fallout::Lose { receipt, text: format!("hand-off refused by the breaker: {text}") }
+            }
+            Origin::Bot => Fallout::RefuseBot { receipt, text },
+        };
+        self.fall_out(fallout, why, now);
+    }
+
+    /// Whether something will come of a reply to that hand-off.
+    #[must_use]
+    pub fn wants_reply(&self, id: Id, message: &str) -> bool {
+        self.book.get(id).is_some_and(|entry| {
+            !entry.h.is_cancelled() && entry.h.results.iter().all(|result| result.message != message)
+        })
     }
 
     /// Records what the brain said, or puts it into the stream where it belongs to nothing.
@@ -107,7 +131,7 @@ impl Queue {
             false => entry.h.has_reply(&message, &text, !files.is_empty()),
         });
         if repeated {
-            return self.done(None, receipt);
+            return self.done_once_written(id, receipt);
         }
         let mut recorded = Recorded::Before;
         self.change(id, true, |h| {
@@ -118,9 +142,17 @@ impl Queue {
             };
         });
         if let Recorded::As(kind) = recorded {
-            self.note(Some(id), format!("{} from the brain: {said}", kind.word()));
+            self.note_fact(id, format!("{} from the brain: {said}", kind.word()));
         }
-        self.done(Some(id), receipt);
+        self.owed.push((id, receipt));
+    }
+
+    /// Says that something is dealt with, but not before the disk has what is in memory.
+    fn done_once_written(&mut self, id: Id, receipt: Receipt) {
+        match self.book.get(id).is_some_and(|entry| entry.dirty) {
+            true => self.owed.push((id, receipt)),
+            false => self.done(None, receipt),
+        }
     }
 
     fn unclaimed(&mut self, reply: &Reply, why: &str) {
@@ -153,7 +185,8 @@ impl Queue {
         if !self.waiters.iter().any(|(waited, _)| *waited == id) {
             return;
         }
-        let Some(entry) = self.book.get(id).filter(|entry| !entry.h.waits_for_result()) else { return };
+        let said = |entry: &&Entry| !entry.h.waits_for_result() && !entry.dirty;
+        let Some(entry) = self.book.get(id).filter(said) else { return };
         let document = serde_json::to_value(&entry.h).unwrap_or_default();
         for (_, receipt) in self.waiters.extract_if(.., |(waited, _)| *waited == id) {
             self.steps.push(super::Step { owner: None, effect: Effect::Answer(receipt, Ok(document.clone())) });

@@ -29,6 +29,7 @@ impl Queue {
             entry.brain.not_before = now.mono;
         }
         self.book.wait_anew(id);
+        self.reindex(id);
         self.note(Some(id), "is tried again, as a person wanted".to_owned());
         self.fallouts.push((id, Fallout::Answer { receipt, doing: format!("retrying hand-off {id}") }));
         self.succeed(Some(id), receipt, id);

@@ -12,6 +12,8 @@ use super::{About, Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
 
 /// The wait after a first failed push; it doubles with each further one.
 const BACK_OFF: Duration = Duration::from_secs(1);
+/// What ends a word to the bot of which an earlier push may have arrived.
+const SENT_AGAIN: &str = " (sent again: if already told, say nothing)";
 /// The longest wait between pushes.
 const MAX_BACK_OFF: Duration = Duration::from_secs(60);
 
@@ -37,8 +39,8 @@ impl Queue {
     }
 
     pub(super) fn side_reset(&mut self, side: Side, now: Now) {
-        let peer = self.peer(side);
-        (peer.online, peer.posting) = (false, None);
+        self.side(side, false, None);
+        self.peer(side).posting = None;
         let cut: Vec<Token> = self.flights.iter().filter(|(_, (s, _))| *s == side).map(|(token, _)| *token).collect();
         for token in cut {
             self.pushed(token, Pushed::Cut, now);
@@ -66,7 +68,7 @@ impl Queue {
     }
 
     fn push_to_brain(&mut self, now: Now) {
-        if self.trouble.is_some() {
+        if self.is_blocked(now) {
             return;
         }
         let taken_back = self.book.take_backs.iter().map(|(_, id)| *id);
@@ -103,7 +105,7 @@ impl Queue {
         let went_to = entry.h.pushes.last().and_then(|push| push.session);
         if matches!((went_to, self.brain.session), (Some(then), Some(present)) if then != present) {
             // The session that had it is gone, and the work with it.
-            return self.change(id, true, |h| h.taken_back());
+            return self.change(id, false, |h| h.taken_back());
         }
         let part = Part { text: words::take_back(id), file: None };
         self.launch(Side::Brain, Cargo::TakeBack { id }, vec![Upload { id: Id::now(), part }]);
@@ -119,7 +121,7 @@ impl Queue {
     }
 
     fn push_to_bot(&mut self, now: Now) {
-        if self.trouble.is_some() {
+        if self.is_blocked(now) {
             return;
         }
         let mut owing = self.book.for_bot.iter().map(|(_, id)| *id);
@@ -220,9 +222,12 @@ impl Queue {
         if pushed == Pushed::NotTried {
             return self.change(id, true, |h| h.not_pushed(push));
         }
-        self.change(id, true, |h| end(&mut h.pushes, push, &pushed));
+        self.change(id, true, |h| {
+            end(&mut h.pushes, push, &pushed);
+            h.drop_needless_take_back();
+        });
         let Pushed::Failed { why, permanent } = pushed else {
-            return self.note(Some(id), format!("is with the brain (attempt {})", push + 1));
+            return self.note_fact(id, format!("is with the brain (attempt {})", push + 1));
         };
         let Some(entry) = self.book.get_mut(id) else { return };
         let attempts = entry.h.failed_attempts();
@@ -232,10 +237,10 @@ impl Queue {
         }
         if permanent || entry.h.attempts() >= self.settings.max_attempts {
             let reason = if permanent { Reason::Refused } else { Reason::Attempts };
-            self.warn(Some(id), format!("given up, {}, after {}: {why}", reason.word(), count(push + 1, "attempt")));
+            self.warn_fact(id, format!("given up, {}, after {}: {why}", reason.word(), count(push + 1, "attempt")));
             self.change(id, true, |h| h.give_up(reason, Some(why), now.wall));
         } else {
-            self.note(Some(id), format!("did not reach the brain (attempt {}): {why}; it is tried again", push + 1));
+            self.note_fact(id, format!("did not reach the brain (attempt {}): {why}; it is tried again", push + 1));
         }
     }
 
@@ -269,15 +274,15 @@ impl Queue {
         self.back_off_bot(id, &pushed, failures, now);
         match pushed {
             Pushed::Failed { why, permanent: true } => {
-                self.warn(
-                    Some(id),
+                self.warn_fact(
+                    id,
                     format!("the bot's fakechat refused its {word}: {why}; the bot is told where it lies"),
                 );
             }
             Pushed::Failed { why, .. } => {
-                self.note(Some(id), format!("its {word} did not reach the bot: {why}; it is sent again"));
+                self.note_fact(id, format!("its {word} did not reach the bot: {why}; it is sent again"));
             }
-            _ => self.note(Some(id), format!("its {word} is with the bot")),
+            _ => self.note_fact(id, format!("its {word} is with the bot")),
         }
     }
 
@@ -397,8 +402,11 @@ fn outcome_refused(h: &HandOff, i: usize) -> Option<String> {
     let refused = outcome.pushes.iter().rev().find(|push| push.outcome == PushOutcome::Refused)?;
     let (word, why) = (outcome.kind.word(), refused.why.as_deref().unwrap_or("no reason given"));
     let asked = words::asked(&h.text);
+    let told_before = outcome.pushes.last().is_some_and(|push| push.outcome != PushOutcome::Refused);
+    let again = if told_before { SENT_AGAIN } else { "" };
     Some(format!(
-        "the {word} for {} cannot be sent here ({why}); it lies in the spool: `anna-relay show {}` prints it\n{asked}",
+        "the {word} for {} cannot be sent here ({why}); it lies in the spool: `anna-relay show {}` prints it{again}\n\
+         {asked}",
         h.id,
         h.id.short()
     ))
@@ -407,7 +415,7 @@ fn outcome_refused(h: &HandOff, i: usize) -> Option<String> {
 /// What the bot is told of a hand-off that was given up.
 fn failure_text(h: &HandOff) -> String {
     let Some(failed) = &h.failed else { return String::new() };
-    let again = if failed.pushes.is_empty() { "" } else { " (sent again: if already told, say nothing)" };
+    let again = if failed.pushes.is_empty() { "" } else { SENT_AGAIN };
     let why = failed.detail.as_deref().unwrap_or("no reason given");
     let what = match failed.reason {
         Reason::Cancelled => "was cancelled".to_owned(),

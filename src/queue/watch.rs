@@ -15,6 +15,9 @@ impl Queue {
         self.book.run_to(now, self.paused.is_some());
         self.watch_outage(now);
         self.watch_wait(now);
+        if self.is_blocked(now) {
+            return;
+        }
         for id in self.book.due_alarms() {
             let Some(entry) = self.book.get(id) else { continue };
             let waits = self.held_up().filter(|wait| is_with(&entry.h, wait.session));
@@ -27,23 +30,23 @@ impl Queue {
     /// When there will be something to do, if nothing happens until then.
     #[must_use]
     pub fn wake_at(&self, now: Now) -> Option<Duration> {
+        let trouble = self.trouble.as_ref().map(|trouble| trouble.next_try.max(now.mono));
         if self.draining {
-            return None;
+            return trouble;
         }
         let outage = self.outage.as_ref().filter(|outage| !outage.told && self.waiting() > 0);
         let brain_free = self.brain.online && self.brain.posting.is_none() && self.paused.is_none();
         let brain = self.book.for_brain.first().filter(|_| brain_free);
-        let take_back = self.book.take_backs.first().filter(|_| self.brain.online && self.brain.posting.is_none());
+        let take_backs = self.book.take_backs.iter().filter(|_| self.brain.online && self.brain.posting.is_none());
         let not_before = |(_, id): &(u64, crate::handoff::Id)| Some(self.book.get(*id)?.brain.not_before);
         let bot_free = self.bot.online && self.bot.posting.is_none();
         let owing = self.book.for_bot.iter().filter(|_| bot_free);
         let notices = self.notices.iter().filter(|notice| bot_free && !notice.in_flight);
-        let trouble = self.trouble.as_ref().map(|trouble| trouble.next_try);
         let written = trouble.is_none();
         [
             outage.map(|outage| outage.since + self.settings.gap),
             brain.and_then(not_before).filter(|_| written),
-            take_back.and_then(not_before).filter(|_| written),
+            take_backs.filter_map(not_before).min().filter(|_| written),
             owing.filter_map(|(_, id)| Some(self.book.get(*id)?.bot.not_before)).min().filter(|_| written),
             notices.map(|notice| notice.not_before).min(),
             self.book.next_alarm().filter(|_| self.paused.is_none() && written),

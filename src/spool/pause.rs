@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use crate::control::wire::Paused;
 
 use super::fs::Fs;
-use super::store::{Store, TMP};
+use super::store::{Store, TMP, is_its_own_fault};
 
 /// How many ended pauses are remembered: more than a year of nights.
 const REMEMBERED: usize = 500;
@@ -34,8 +34,9 @@ pub fn overlap(
     since: OffsetDateTime,
     now: OffsetDateTime,
 ) -> Duration {
-    let present = present.map(|from| Ended { since: from, until: now });
-    let spans = ended.iter().copied().chain(present);
+    // A crash while it ended leaves the present pause among the ended ones, too.
+    let ended = ended.iter().copied().filter(|span| present != Some(span.since));
+    let spans = ended.chain(present.map(|from| Ended { since: from, until: now }));
     let inside = spans.map(|span| span.until.min(now) - span.since.max(since));
     inside.map(|part| Duration::try_from(part).unwrap_or_default()).sum()
 }
@@ -70,7 +71,16 @@ pub fn read(fs: &impl Fs, root: &Path, now: OffsetDateTime) -> io::Result<Option
 /// The pauses that ended.
 #[must_use]
 pub fn remembered(fs: &impl Fs, root: &Path) -> Vec<Ended> {
-    fs.read(&memory(root)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    try_remembered(fs, root).unwrap_or_default()
+}
+
+/// The same; one that says nothing legible remembers none.
+fn try_remembered(fs: &impl Fs, root: &Path) -> io::Result<Vec<Ended>> {
+    match fs.read(&memory(root)) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+        Err(error) if is_its_own_fault(&error) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 impl<F: Fs> Store<F> {
@@ -88,8 +98,12 @@ impl<F: Fs> Store<F> {
     /// It is still paused.
     pub fn resume(&self, paused: &Paused, now: OffsetDateTime) -> io::Result<()> {
         self.remember(paused, now)?;
-        self.fs().remove(&file(self.root()))?;
-        self.fs().sync_dir(self.root())
+        match self.fs().remove(&file(self.root())) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            // A person may have removed it by hand.
+            _ => self.sync(self.root()),
+        }
+        Ok(())
     }
 
     /// Remembers a pause that ended, also one whose file a person removed.
@@ -97,7 +111,7 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// It will count as waiting.
     pub fn remember(&self, paused: &Paused, now: OffsetDateTime) -> io::Result<()> {
-        let mut ended = remembered(self.fs(), self.root());
+        let mut ended = try_remembered(self.fs(), self.root())?;
         ended.retain(|span| span.since != paused.since);
         ended.push(Ended { since: paused.since, until: now });
         let from = ended.len().saturating_sub(REMEMBERED);
@@ -107,11 +121,15 @@ impl<F: Fs> Store<F> {
     /// Replaces a small file as a whole.
     fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let tmp = self.root().join(TMP).join(crate::handoff::Id::now().to_string());
-        let mut file = self.fs().create(&tmp)?;
-        self.fs().write(&mut file, bytes)?;
-        self.fs().sync(&file)?;
-        self.fs().rename(&tmp, path)?;
-        self.fs().sync_dir(self.root())
+        let write = || {
+            let mut file = self.fs().create(&tmp)?;
+            self.fs().write(&mut file, bytes)?;
+            self.fs().sync(&file)?;
+            self.fs().rename(&tmp, path)
+        };
+        write().inspect_err(|_| self.clear_away(&tmp))?;
+        self.sync(self.root());
+        Ok(())
     }
 }
 

@@ -1,11 +1,9 @@
 //! Writing the spool: accept, change, recover, delete. See [`crate::spool`] for the commit points.
 
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Advise, During, Error, Result};
+use crate::error::{Advise, During, Result};
 use crate::handoff::life::State;
 use crate::handoff::{Attachment, HandOff, Id, VERSION};
 
@@ -23,7 +21,7 @@ pub const INBOX: &str = "inbox";
 pub const LOG: &str = "log";
 
 /// What to do where the spool cannot be opened.
-const MEND: &str = "mend the disk, make it a folder of this user, or set `paths.state` to another place";
+pub(super) const MEND: &str = "mend the disk, make it a folder of this user, or set `paths.state` to another place";
 
 /// The longest name of a kept file, in bytes: file systems take 255.
 const MAX_NAME: usize = 120;
@@ -33,24 +31,6 @@ pub const MAX_FILE: u64 = 50 * 1024 * 1024;
 /// The folder a hand-off came to lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed(pub State);
-
-/// Something that could not be read, and was put aside.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quarantined {
-    /// Where it lies now.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub why: String,
-}
-
-/// What a start found.
-#[derive(Debug, Default)]
-pub struct Recovered {
-    /// Every hand-off with something left to do, with the folder it lies in, the oldest first.
-    pub open: Vec<(HandOff, State)>,
-    /// What was put aside.
-    pub quarantined: Vec<Quarantined>,
-}
 
 /// The spool on disk, for its one writer.
 #[derive(Debug)]
@@ -65,9 +45,17 @@ impl Store<RealFs> {
     /// # Errors
     /// Says which folder cannot be had, and why.
     pub fn open(root: &Path) -> Result<Self> {
+        let new: Vec<&Path> = root.ancestors().take_while(|path| !path.exists()).collect();
         let below = State::ALL.map(State::name).into_iter().chain([CORRUPT, TMP, FILES, INBOX, LOG]);
         for path in std::iter::once(root.to_owned()).chain(below.map(|name| root.join(name))) {
             private_dir(&path).during(format_args!("opening the spool folder {}", path.display())).advise(MEND)?;
+        }
+        // What lies in a folder is only as durable as the folder.
+        for path in std::iter::once(root).chain(new.iter().filter_map(|path| path.parent())) {
+            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+            if let Err(error) = RealFs.sync_dir(path) {
+                tracing::warn!(%error, "syncing the folder {}", path.display());
+            }
         }
         Ok(Store::on(root, RealFs))
     }
@@ -94,7 +82,7 @@ impl<F: Fs> Store<F> {
         self.root.join(state.name()).join(format!("{id}.json"))
     }
 
-    fn dir(&self, name: &str) -> PathBuf {
+    pub(super) fn dir(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
@@ -107,36 +95,74 @@ impl<F: Fs> Store<F> {
         let belongs = h.state();
         let lies = lies.unwrap_or(belongs);
         let tmp = self.dir(TMP).join(format!("{}.{}", h.id, h.rev));
-        let committed = self.write(&tmp, h).and_then(|()| self.fs.rename(&tmp, &self.path(lies, h.id)));
+        let at = if lies.is_open() { lies } else { belongs };
+        let committed = self.write(&tmp, h).and_then(|()| {
+            self.reopen(h.id, lies, at)?;
+            self.fs.rename(&tmp, &self.path(at, h.id)).inspect_err(|_| self.close_again(h.id, lies, at))
+        });
         if let Err(error) = committed {
             h.rev -= 1;
-            self.fs.remove(&tmp).unwrap_or_else(|_| tracing::debug!("tmp/ keeps a file until the next start"));
+            self.clear_away(&tmp);
             return Err(error);
         }
-        Ok(self.settle(h.id, lies, belongs))
+        Ok(self.settle(h.id, lies, at, belongs))
     }
 
     fn write(&self, path: &Path, h: &HandOff) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(h)?;
         bytes.push(b'\n');
-        let mut file = self.fs.create(path)?;
+        let mut file = match self.fs.create(path) {
+            // A write that failed, and then could not be cleared away.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.fs.remove(path)?;
+                self.fs.create(path)?
+            }
+            created => created?,
+        };
         self.fs.write(&mut file, &bytes)?;
         self.fs.sync(&file)
     }
 
-    /// What follows the commit point: the move, and the folder's fsync.
-    fn settle(&self, id: Id, lies: State, belongs: State) -> Placed {
-        let mut placed = lies;
-        if lies != belongs {
-            match self.fs.rename(&self.path(lies, id), &self.path(belongs, id)) {
+    /// Moves a hand-off, as it is, out of a folder that a start does not look through.
+    fn reopen(&self, id: Id, lies: State, to: State) -> io::Result<()> {
+        match lies != to {
+            true => self.fs.rename(&self.path(lies, id), &self.path(to, id)),
+            false => Ok(()),
+        }
+    }
+
+    fn close_again(&self, id: Id, lies: State, at: State) {
+        if let Err(error) = self.reopen(id, at, lies) {
+            tracing::warn!(%id, %error, "moving it back from {} to {}", at.name(), lies.name());
+        }
+    }
+
+    /// What follows the commit point: the move, and the fsync of the folders: first the one where it is, then the
+    /// one where it was.
+    pub(super) fn settle(&self, id: Id, lay: State, at: State, belongs: State) -> Placed {
+        let mut placed = at;
+        if at != belongs {
+            match self.fs.rename(&self.path(at, id), &self.path(belongs, id)) {
                 Ok(()) => placed = belongs,
-                Err(error) => tracing::warn!(%id, %error, "moving it from {} to {}", lies.name(), belongs.name()),
+                Err(error) => tracing::warn!(%id, %error, "moving it from {} to {}", at.name(), belongs.name()),
             }
         }
-        if let Err(error) = self.fs.sync_dir(&self.dir(placed.name())) {
-            tracing::warn!(%id, %error, "syncing the folder {}", placed.name());
+        self.sync_folder(placed);
+        if lay != placed {
+            self.sync_folder(lay);
         }
         Placed(placed)
+    }
+
+    pub(super) fn sync_folder(&self, state: State) {
+        self.sync(&self.dir(state.name()));
+    }
+
+    /// Syncs a folder after the commit point: what is done is done, also if it may not outlast a power cut.
+    pub(super) fn sync(&self, dir: &Path) {
+        if let Err(error) = self.fs.sync_dir(dir) {
+            tracing::warn!(%error, "syncing the folder {}", dir.display());
+        }
     }
 
     /// Reads the hand-off of that id, if there is one, and says where it lies.
@@ -211,109 +237,32 @@ impl<F: Fs> Store<F> {
             kept = format!("{n}-{safe}");
         }
         self.fs.rename(from, &folder.join(&kept))?;
-        self.fs.sync_dir(&folder)?;
-        self.fs.sync_dir(&self.dir(FILES))?;
+        for dir in [&folder, &self.dir(FILES)] {
+            self.sync(dir);
+        }
         let path = format!("{FILES}/{id}/{kept}");
         Ok(Attachment { name: safe, path: Some(path), bytes, unknown: Default::default() })
+    }
+
+    /// Deletes what came along with a hand-off that was not accepted.
+    pub fn forget_files(&self, id: Id) {
+        let folder = self.dir(FILES).join(id.to_string());
+        match self.fs.remove_dir(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%id, %error, "deleting its files, for it was not accepted");
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes a file of `tmp/` whose writing failed; what cannot be removed goes with the next start.
+    pub fn clear_away(&self, tmp: &Path) {
+        self.fs.remove(tmp).unwrap_or_else(|error| tracing::debug!(%error, "{} stays", tmp.display()));
     }
 
     /// A new name in `tmp/`.
     pub fn scratch(&self) -> PathBuf {
         self.dir(TMP).join(Id::now().to_string())
-    }
-
-    /// Makes the spool whole after a stop of any kind: sweeps `tmp/`, puts aside what cannot be read, deletes the
-    /// older of two copies, moves each hand-off where its content says. Does not look through `done/` and `failed/`.
-    ///
-    /// # Errors
-    /// The disk cannot be read or written; nothing is lost.
-    pub fn recover(&self) -> Result<Recovered> {
-        self.sweep().during(format_args!("sweeping {}", self.dir(TMP).display())).advise(MEND)?;
-        let mut quarantined = Vec::new();
-        let mut found = BTreeMap::new();
-        for state in State::ALL.into_iter().filter(|state| state.is_open()) {
-            let dir = self.dir(state.name());
-            for name in self.fs.entries(&dir).during(format_args!("reading {}", dir.display())).advise(MEND)? {
-                match self.read_entry(state, &name)? {
-                    Ok(h) => self.keep_newer(&mut found, h, state)?,
-                    Err(why) => quarantined.push(self.quarantine(state, &name, why)?),
-                }
-            }
-        }
-        let mut open = Vec::new();
-        for (h, lies) in found.into_values() {
-            if let Some(lies) = self.put_right(&h, lies)? {
-                open.push((h, lies));
-            }
-        }
-        open.sort_by_key(|(h, _)| (h.created, h.id));
-        Ok(Recovered { open, quarantined })
-    }
-
-    /// Moves a hand-off where it belongs, or deletes it if it is the older copy of a closed one. Returns where it
-    /// lies if there is something left to do with it.
-    fn put_right(&self, h: &HandOff, lies: State) -> Result<Option<State>> {
-        let closed = self.load(h.id, &[State::Done, State::Failed]).ok().flatten();
-        if closed.is_some_and(|(other, _)| other.rev >= h.rev) {
-            self.fs.remove(&self.path(lies, h.id)).during(format_args!("removing an older copy of {}", h.id))?;
-            return Ok(None);
-        }
-        let belongs = h.state();
-        let Placed(lies) = if lies == belongs { Placed(lies) } else { self.settle(h.id, lies, belongs) };
-        Ok(lies.is_open().then_some(lies))
-    }
-
-    fn sweep(&self) -> io::Result<()> {
-        for name in self.fs.entries(&self.dir(TMP))? {
-            let path = self.dir(TMP).join(&name);
-            if self.fs.remove(&path).is_err() {
-                self.fs.remove_dir(&path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads one entry of a folder: the hand-off, or what is wrong with it.
-    fn read_entry(&self, state: State, name: &OsStr) -> Result<std::result::Result<HandOff, String>> {
-        let path = self.dir(state.name()).join(name);
-        let Some(id) = name.to_str().and_then(id_of) else {
-            return Ok(Err("its name is not that of a hand-off, <id>.json".into()));
-        };
-        match self.fs.read(&path) {
-            Ok(bytes) => Ok(parse(&bytes, id)),
-            Err(error) if is_its_own_fault(&error) => Ok(Err(error.to_string())),
-            Err(error) => Err(Error::failed(format!("reading {}: {error}", path.display()))
-                .hint("mend the disk or its permissions, then start again; nothing was changed")),
-        }
-    }
-
-    /// Keeps, of two copies of a hand-off, the newer one.
-    fn keep_newer(&self, found: &mut BTreeMap<Id, (HandOff, State)>, h: HandOff, state: State) -> Result<()> {
-        let id = h.id;
-        let (_, lies) = match found.get_mut(&id) {
-            None => {
-                found.insert(id, (h, state));
-                return Ok(());
-            }
-            Some(twin) if h.rev > twin.0.rev => std::mem::replace(twin, (h, state)),
-            Some(_) => (h, state),
-        };
-        self.fs.remove(&self.path(lies, id)).during(format_args!("removing an older copy of {id}"))
-    }
-
-    fn quarantine(&self, state: State, name: &OsStr, why: String) -> Result<Quarantined> {
-        let from = self.dir(state.name()).join(name);
-        let mut to = self.dir(CORRUPT).join(name);
-        let mut n = 0;
-        let doing = format!("putting {} aside", from.display());
-        while self.fs.exists(&to).during(&doing).advise(MEND)? {
-            n += 1;
-            let mut numbered = name.to_owned();
-            numbered.push(format!(".{n}"));
-            to = self.dir(CORRUPT).join(numbered);
-        }
-        self.fs.rename(&from, &to).during(&doing).advise(MEND)?;
-        Ok(Quarantined { path: to, why })
     }
 }
 

@@ -76,6 +76,7 @@ fn recovery_puts_aside_what_it_cannot_read_and_follows_no_link() {
     std::fs::write(store.dir(TMP).join("half"), "x").unwrap();
     std::os::unix::fs::symlink(dir.path(), store.dir(TMP).join("link")).unwrap();
 
+    store.sweep().unwrap();
     let found = store.recover().unwrap();
     assert_eq!(found.open, [(good.clone(), State::New)]);
     assert_eq!(found.quarantined.len(), 6, "{:#?}", found.quarantined);

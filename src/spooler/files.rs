@@ -9,9 +9,9 @@ use rustix::fs::OFlags;
 
 use crate::error::{Advise, During, Error, Result};
 use crate::handoff::{Attachment, Id};
-use crate::queue::Incoming;
+use crate::queue::{Effect, Incoming};
 use crate::spool::Fs;
-use crate::spool::store::MAX_FILE;
+use crate::spool::store::{MAX_FILE, safe_name};
 
 use super::Spooler;
 
@@ -24,11 +24,28 @@ impl<F: Fs> Spooler<F> {
         files.into_iter().map(|file| self.bring_one_in(id, file)).collect()
     }
 
+    /// The same, but a file that cannot be taken is said to be lost: the words it came with go on without it.
+    pub(super) fn bring_in_or_lose(&mut self, id: Id, files: Vec<Incoming>) -> Vec<Incoming> {
+        let mut kept = Vec::new();
+        for file in files {
+            let name = match &file {
+                Incoming::Fetched { name, .. } => safe_name(name),
+                _ => String::new(),
+            };
+            kept.push(self.bring_one_in(id, file).unwrap_or_else(|error| {
+                self.effects.push(Effect::Warn { text: error.to_string(), of: Some(id) });
+                Incoming::Lost { name }
+            }));
+        }
+        kept
+    }
+
     fn bring_one_in(&self, id: Id, file: Incoming) -> Result<Incoming> {
         let (name, path, bytes) = match file {
             Incoming::Fetched { name, path, bytes } => (name, path, bytes),
             Incoming::Copy(from) => self.copy(&from)?,
-            other => return Ok(other),
+            Incoming::Lost { name } => return Ok(Incoming::Lost { name: safe_name(&name) }),
+            kept @ Incoming::Kept(_) => return Ok(kept),
         };
         let kept: Attachment = self
             .store
@@ -57,8 +74,8 @@ impl<F: Fs> Spooler<F> {
         }
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let to = self.store.scratch();
-        let bytes =
-            self.write_copy(file, &to).during(doing()).advise("nothing was changed; make room and do it again")?;
+        let written = self.write_copy(file, &to).inspect_err(|_| self.store.clear_away(&to));
+        let bytes = written.during(doing()).advise("nothing was changed; make room and do it again")?;
         Ok((name, to, bytes))
     }
 

@@ -1,5 +1,8 @@
 //! Finding what an event is about: in memory, else on the disk.
 
+use std::io;
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::error::During;
@@ -8,6 +11,7 @@ use crate::handoff::{Id, Origin};
 use crate::queue::event::{Arrival, Reply};
 use crate::queue::{Effect, Event, Now, Receipt};
 use crate::spool::Fs;
+use crate::spool::store::is_its_own_fault;
 
 use super::Spooler;
 
@@ -15,43 +19,85 @@ use super::Spooler;
 const CLOSED: [State; 2] = [State::Done, State::Failed];
 /// How many closed hand-offs, the newest first, are looked through for the message that an edit names.
 const LOOK_BACK: usize = 2_000;
+/// How long after the disk could not be read it is tried again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl<F: Fs> Spooler<F> {
     /// Brings into memory what the event is about. None: it was dealt with. Else the event to be handled, and the
     /// hand-off that was brought for it.
     pub(super) fn look_up(&mut self, event: Event, now: Now) -> Option<(Event, Option<Id>)> {
         match event {
-            Event::Accept(arrival) => self.admit(arrival).map(|arrival| (Event::Accept(arrival), None)),
+            Event::Accept(arrival) => self.admit(arrival, false, now).map(|arrival| (Event::Accept(arrival), None)),
             Event::Refuse { arrival, keep } => {
-                self.admit(arrival).map(|arrival| (Event::Refuse { arrival, keep }, None))
+                self.admit(arrival, true, now).map(|arrival| (Event::Refuse { arrival, keep }, None))
             }
-            Event::Reply(mut reply) => {
-                reply.found = match reply.edit {
-                    true => self.find_answered_by(&reply.message),
-                    false => reply.reply_to.as_deref().and_then(|part| self.find_named(part)),
-                };
-                let brought = reply.found.filter(|id| self.bring(*id, now));
-                let reply = self.keep_files(reply);
-                Some((Event::Reply(reply), brought))
-            }
-            Event::Retry { id, .. } | Event::Cancel { id, .. } | Event::Wait { id, .. } => {
-                let brought = self.bring(id, now).then_some(id);
-                Some((event, brought))
+            Event::Reply(reply) => self.claim(reply, now),
+            Event::Retry { id, receipt } | Event::Cancel { id, receipt } | Event::Wait { id, receipt } => {
+                match self.bring(id, now).during(format_args!("reading hand-off {id}")) {
+                    Ok(brought) => Some((event, brought.then_some(id))),
+                    Err(error) => {
+                        self.answer(receipt, Err(error));
+                        None
+                    }
+                }
             }
             event => Some((event, None)),
         }
     }
 
-    /// Lets a hand-off in only if it is not known yet, with its files in their folder.
-    fn admit(&mut self, mut arrival: Arrival) -> Option<Arrival> {
-        let known = self.queue.holds(arrival.id)
-            || match self.store.is_closed(arrival.id).during("looking whether a hand-off is known") {
-                Ok(known) => known,
-                Err(error) => {
-                    tracing::warn!(%error, id = %arrival.id, "taking it as new");
-                    false
+    /// Finds out which hand-off a reply is about. Where the disk does not say, the reply waits, and those after it
+    /// behind it.
+    fn claim(&mut self, mut reply: Reply, now: Now) -> Option<(Event, Option<Id>)> {
+        if self.look_again_at.is_some() {
+            self.deferred.push_back(reply);
+            return None;
+        }
+        let found = match (reply.edit, reply.reply_to.as_deref()) {
+            (true, _) => self.find_answered_by(&reply.message),
+            (false, Some(part)) => self.find_named(part),
+            (false, None) => Ok(None),
+        };
+        let brought = found.and_then(|found| {
+            reply.found = found;
+            found.map_or(Ok(false), |id| self.bring(id, now))
+        });
+        match brought {
+            Ok(brought) => {
+                self.unreadable = false;
+                let brought = reply.found.filter(|_| brought);
+                Some((Event::Reply(self.keep_files(reply)), brought))
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.unreadable, true) {
+                    let text = format!("a reply of the brain waits, for the spool cannot be read: {error}");
+                    self.effects.push(Effect::Warn { text, of: reply.found });
                 }
-            };
+                self.look_again_at = Some(now.mono + LOOK_AGAIN);
+                self.deferred.push_back(reply);
+                None
+            }
+        }
+    }
+
+    /// The replies that have waited long enough for the disk to be readable.
+    pub(super) fn deferred(&mut self, now: Now) -> Vec<Reply> {
+        if self.look_again_at.is_none_or(|at| at > now.mono) {
+            return Vec::new();
+        }
+        self.look_again_at = None;
+        self.deferred.drain(..).collect()
+    }
+
+    /// Lets a hand-off in only if it is not known yet, with its files in their folder.
+    fn admit(&mut self, mut arrival: Arrival, by_breaker: bool, now: Now) -> Option<Arrival> {
+        let known = if self.queue.holds(arrival.id) { Ok(true) } else { self.store.is_closed(arrival.id) };
+        let known = match known.during("looking whether the hand-off is known") {
+            Ok(known) => known,
+            Err(error) => {
+                self.queue.turn_away(arrival, by_breaker, &error.to_string(), now);
+                return None;
+            }
+        };
         if known {
             self.effects.push(match arrival.receipt {
                 Receipt::Request(_) => Effect::Answer(arrival.receipt, Ok(json!({ "id": arrival.id }))),
@@ -59,87 +105,91 @@ impl<F: Fs> Spooler<F> {
             });
             return None;
         }
-        match self.bring_in(arrival.id, std::mem::take(&mut arrival.files)) {
-            Ok(files) => arrival.files = files,
-            Err(error) if arrival.from == Origin::Script => {
-                self.answer(arrival.receipt, Err(error));
-                return None;
-            }
-            Err(error) => {
-                self.effects.push(Effect::Warn { text: error.to_string(), of: None });
-            }
-        }
+        let files = std::mem::take(&mut arrival.files);
+        arrival.files = match arrival.from {
+            Origin::Bot => self.bring_in_or_lose(arrival.id, files),
+            Origin::Script => match self.bring_in(arrival.id, files) {
+                Ok(files) => files,
+                Err(error) => {
+                    self.store.forget_files(arrival.id);
+                    self.answer(arrival.receipt, Err(error));
+                    return None;
+                }
+            },
+        };
         Some(arrival)
     }
 
+    /// Keeps the files of a reply, unless nothing will come of it.
     fn keep_files(&mut self, mut reply: Reply) -> Reply {
-        let Some(id) = reply.found.filter(|_| !reply.files.is_empty()) else { return reply };
-        match self.bring_in(id, std::mem::take(&mut reply.files)) {
-            Ok(files) => reply.files = files,
-            Err(error) => self.effects.push(Effect::Warn { text: error.to_string(), of: Some(id) }),
+        if let Some(id) = reply.found.filter(|id| self.queue.wants_reply(*id, &reply.message)) {
+            reply.files = self.bring_in_or_lose(id, std::mem::take(&mut reply.files));
         }
         reply
     }
 
     /// Brings a closed hand-off into memory. Whether it did.
-    fn bring(&mut self, id: Id, now: Now) -> bool {
+    fn bring(&mut self, id: Id, now: Now) -> io::Result<bool> {
         if self.queue.holds(id) {
-            return false;
+            return Ok(false);
         }
         match self.store.load(id, &CLOSED) {
             Ok(Some((h, lies))) => {
-                self.queue.restore(h, lies, std::time::Duration::ZERO, now);
-                true
+                self.queue.restore(h, lies, Duration::ZERO, now);
+                Ok(true)
             }
-            Ok(None) => false,
-            Err(error) => {
+            Ok(None) => Ok(false),
+            Err(error) if is_its_own_fault(&error) => {
                 tracing::warn!(%id, %error, "reading a closed hand-off");
-                false
+                Ok(false)
             }
+            Err(error) => Err(error),
         }
     }
 
     /// The hand-off that a `reply_to` names: a whole id, or a part of one, of 8 or more characters, that is unique
     /// among the open ones, or, where none of these has it, among the closed ones.
-    fn find_named(&self, part: &str) -> Option<Id> {
+    fn find_named(&self, part: &str) -> io::Result<Option<Id>> {
         let part = part.trim();
         if let Ok(id) = part.parse::<Id>() {
-            return Some(id);
+            return Ok(Some(id));
         }
-        let only = |ids: Vec<Id>| match ids[..] {
-            [id] => Ok(Some(id)),
-            [] => Ok(None),
-            _ => Err(()),
-        };
-        match only(self.queue.ids_with_part(part)) {
-            Ok(None) => {}
-            found => return found.ok().flatten(),
+        match self.queue.ids_with_part(part)[..] {
+            [id] => return Ok(Some(id)),
+            [] if part.len() >= 8 => {}
+            _ => return Ok(None),
         }
-        if part.len() < 8 {
-            return None;
+        let mut closed = Vec::new();
+        for state in CLOSED {
+            closed.extend(self.store.ids(state)?.into_iter().filter(|id| id.has_part(part)));
         }
-        let closed = CLOSED.iter().flat_map(|state| self.store.ids(*state).unwrap_or_default());
-        only(closed.filter(|id| id.has_part(part)).collect()).ok().flatten()
+        Ok(match closed[..] {
+            [id] => Some(id),
+            _ => None,
+        })
     }
 
     /// The hand-off that has that message of the brain among its results.
-    fn find_answered_by(&mut self, message: &str) -> Option<Id> {
+    fn find_answered_by(&mut self, message: &str) -> io::Result<Option<Id>> {
         if self.queue.answered_by(message).is_none() && !self.looked_back {
-            self.look_back();
+            self.look_back()?;
         }
-        self.queue.answered_by(message)
+        Ok(self.queue.answered_by(message))
     }
 
     /// Has the queue remember what closed hand-offs were answered by. Once will do, since it remembers the later ones
     /// by itself; and a brain that edits what nobody knows must not have the disk read over and over.
-    fn look_back(&mut self) {
-        self.looked_back = true;
-        let mut ids = self.store.ids(State::Done).unwrap_or_default();
+    fn look_back(&mut self) -> io::Result<()> {
+        let mut ids = self.store.ids(State::Done)?;
         ids.truncate(LOOK_BACK);
         for id in ids.into_iter().rev() {
-            if let Ok(Some((h, _))) = self.store.load(id, &[State::Done]) {
-                self.queue.remember_answers(&h);
+            match self.store.load(id, &[State::Done]) {
+                Ok(Some((h, _))) => self.queue.remember_answers(&h),
+                Err(error) if !is_its_own_fault(&error) => return Err(error),
+                _ => {}
             }
         }
+        self.looked_back = true;
+        Ok(())
     }
 }

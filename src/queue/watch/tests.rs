@@ -38,7 +38,7 @@ impl Bench {
         self.queue.handle(event, now(self.seconds));
         for id in self.queue.unwritten() {
             let state = self.queue.entry_mut(id).unwrap().h.state();
-            self.queue.written(id, state);
+            self.queue.written(id, state, now(self.seconds));
         }
         self.effects.extend(self.queue.effects());
     }

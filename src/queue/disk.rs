@@ -1,0 +1,174 @@
+//! What was changed has to be written, and what becomes of it if the disk does not take it.
+
+use std::time::Duration;
+
+use crate::handoff::life::State;
+use crate::handoff::{HandOff, Id};
+
+use super::book::Entry;
+use super::event::{Now, Receipt, Token};
+use super::{Fallout, Queue};
+
+/// How long after a failed write the disk is tried again.
+const DISK_RETRY: Duration = Duration::from_secs(1);
+/// How often that doubles, while the disk takes a probe and then not what matters: to about a minute, so that a person
+/// is not told of it every second.
+const MAX_DISK_DOUBLINGS: u32 = 6;
+/// A hand-off that was changed in this step and has to be written.
+#[derive(Debug)]
+pub(super) struct Touch {
+    pub id: Id,
+    /// What memory goes back to if it cannot be written.
+    pub fallback: Fallback,
+    /// Whether something has happened that has to be written some time.
+    pub fact: bool,
+}
+
+/// See [`Touch`].
+#[derive(Debug)]
+pub(super) enum Fallback {
+    /// It was never on disk: it is forgotten.
+    Forget,
+    /// It was only decided: it is as it was, and so is its wait.
+    Restore(Box<(HandOff, (Duration, Duration))>),
+    /// It has happened: it stays.
+    Keep,
+}
+
+/// That the disk refused a write.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    why: String,
+    pub next_try: Duration,
+}
+
+impl Queue {
+    /// Changes a hand-off in memory, to be written after the event. `fact`: see the module's page.
+    pub(super) fn change(&mut self, id: Id, fact: bool, with: impl FnOnce(&mut HandOff)) {
+        let Some(entry) = self.book.get_mut(id) else { return };
+        let restore = |entry: &Entry| match entry.lies {
+            Some(_) => Fallback::Restore(Box::new((entry.h.clone(), entry.wait()))),
+            None => Fallback::Forget,
+        };
+        match self.touched.iter_mut().find(|touch| touch.id == id) {
+            Some(touch) if fact => (touch.fact, touch.fallback) = (true, Fallback::Keep),
+            Some(touch) if matches!(touch.fallback, Fallback::Keep) => touch.fallback = restore(entry),
+            Some(_) => {}
+            None if fact => self.touched.push(Touch { id, fallback: Fallback::Keep, fact }),
+            None => self.touched.push(Touch { id, fallback: restore(entry), fact }),
+        }
+        with(&mut entry.h);
+        self.reindex(id);
+    }
+
+    /// The hand-offs changed by the last event, in the order they have to be written.
+    #[must_use]
+    pub fn unwritten(&self) -> Vec<Id> {
+        self.touched.iter().map(|touch| touch.id).collect()
+    }
+
+    /// A hand-off was written, and lies there now.
+    pub fn written(&mut self, id: Id, lies: State, now: Now) {
+        self.touched.retain(|touch| touch.id != id);
+        self.fallouts.retain(|(owner, _)| *owner != id);
+        let mut misplaced = false;
+        if let Some(entry) = self.book.get_mut(id) {
+            entry.lies = Some(lies);
+            misplaced = entry.h.state() != lies;
+            entry.dirty = misplaced;
+        }
+        if misplaced {
+            self.trouble("a hand-off could not be moved into its folder", now);
+        } else {
+            self.relapses = 0;
+            self.end_trouble();
+        }
+        let owed: Vec<Receipt> =
+            self.owed.extract_if(.., |(owner, _)| *owner == id).map(|(_, receipt)| receipt).collect();
+        for receipt in owed {
+            self.done(None, receipt);
+        }
+        self.answer_waiters(id);
+        self.reindex(id);
+        self.book.forget_if_over(id);
+    }
+
+    /// A hand-off could not be written: a decision is undone, a fact is kept and written later.
+    pub fn not_written(&mut self, id: Id, why: &str, now: Now) {
+        let Some(at) = self.touched.iter().position(|touch| touch.id == id) else { return };
+        let touch = self.touched.remove(at);
+        self.steps.retain(|step| step.owner != Some(id));
+        let begun: Vec<Token> = self.begun.extract_if(.., |(_, owner)| *owner == id).map(|(token, _)| token).collect();
+        for token in begun {
+            self.forget_flight(token);
+        }
+        if let Some(entry) = self.book.get_mut(id) {
+            entry.dirty |= touch.fact;
+            match touch.fallback {
+                Fallback::Keep => {}
+                Fallback::Restore(before) => {
+                    let (h, wait) = *before;
+                    entry.h = h;
+                    entry.set_wait(wait);
+                }
+                Fallback::Forget => self.book.remove(id),
+            }
+        }
+        self.reindex(id);
+        self.book.forget_if_over(id);
+        self.trouble(why, now);
+        let fallouts: Vec<Fallout> =
+            self.fallouts.extract_if(.., |(owner, _)| *owner == id).map(|(_, fallout)| fallout).collect();
+        for fallout in fallouts {
+            self.fall_out(fallout, why, now);
+        }
+    }
+
+    /// The disk did not do what it should: it is tried again soon, and nothing is begun until then.
+    fn trouble(&mut self, why: &str, now: Now) {
+        if self.trouble.is_none() {
+            self.warn(None, format!("the spool cannot be written: {why}"));
+            self.relapses += 1;
+        }
+        let pause = DISK_RETRY * 2_u32.pow(self.relapses.saturating_sub(1).min(MAX_DISK_DOUBLINGS));
+        self.trouble = Some(Trouble { why: why.to_owned(), next_try: now.mono + pause });
+    }
+
+    /// The disk takes writes again, and has all it did not take before.
+    fn end_trouble(&mut self) {
+        if self.book.is_dirty() {
+            return;
+        }
+        if let Some(trouble) = self.trouble.take() {
+            self.note(None, format!("the disk takes writes again (it did not: {})", trouble.why));
+        }
+    }
+
+    /// Whether decisions that need a write have to wait.
+    pub(super) fn is_blocked(&self, now: Now) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.next_try > now.mono)
+    }
+
+    /// Whether the disk refused the last write and it is time to try again.
+    #[must_use]
+    pub fn disk_retry_due(&self, now: Now) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.next_try <= now.mono)
+    }
+
+    /// Marks what the disk has not taken yet as to be written. Returns whether there was any.
+    pub fn touch_dirty(&mut self) -> bool {
+        let dirty: Vec<Id> = self.book.dirty();
+        for id in &dirty {
+            self.change(*id, true, |_| {});
+        }
+        !dirty.is_empty()
+    }
+
+    /// The disk was tried, with nothing to write.
+    pub fn disk_probed(&mut self, result: Result<(), String>, now: Now) {
+        match result {
+            Ok(()) => self.end_trouble(),
+            Err(why) => self.trouble(&why, now),
+        }
+    }
+}
