@@ -194,7 +194,11 @@ impl Queue {
     pub fn restore(&mut self, h: HandOff, lies: crate::handoff::life::State, waited: Duration, now: Now) {
         let id = h.id;
         self.book.run_to(now, self.paused.is_some());
+        let misplaced = h.state() != lies;
         self.book.insert(Entry::new(h, Some(lies), waited));
+        if misplaced {
+            self.is_misplaced(id, now);
+        }
         self.reindex(id);
     }
 

@@ -8,6 +8,8 @@ mod check;
 mod crash_points;
 #[path = "spool_model/faults.rs"]
 mod faults;
+#[path = "spool_model/ledger.rs"]
+mod ledger;
 #[path = "spool_model/model.rs"]
 mod model;
 #[path = "spool_model/sim.rs"]

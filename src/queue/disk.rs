@@ -74,11 +74,11 @@ impl Queue {
         let mut misplaced = false;
         if let Some(entry) = self.book.get_mut(id) {
             entry.lies = Some(lies);
+            entry.dirty = false;
             misplaced = entry.h.state() != lies;
-            entry.dirty = misplaced;
         }
         if misplaced {
-            self.trouble("a hand-off could not be moved into its folder", now);
+            self.is_misplaced(id, now);
         } else {
             self.relapses = 0;
             self.end_trouble();
@@ -122,6 +122,14 @@ impl Queue {
         for fallout in fallouts {
             self.fall_out(fallout, why, now);
         }
+    }
+
+    /// A hand-off could not be moved into its folder: that is tried again.
+    pub(super) fn is_misplaced(&mut self, id: Id, now: Now) {
+        if let Some(entry) = self.book.get_mut(id) {
+            entry.dirty = true;
+        }
+        self.trouble("a hand-off could not be moved into its folder", now);
     }
 
     /// The disk did not do what it should: it is tried again soon, and nothing is begun until then.

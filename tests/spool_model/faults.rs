@@ -6,6 +6,9 @@ use super::sim::{EIO, EMFILE, ENOSPC, EROFS};
 use super::transitions::TRANSITIONS;
 use super::world::{Said, World};
 
+/// Before which call a transition is stopped: after the commit point, mostly.
+const STOP: u64 = 5;
+
 const ERRORS: [(i32, &str); 4] = [(ENOSPC, "ENOSPC"), (EIO, "EIO"), (EROFS, "EROFS"), (EMFILE, "EMFILE")];
 
 /// After trouble: what was promised is there, also for the next start; and once the disk is well, all goes on by
@@ -68,4 +71,37 @@ fn a_disk_that_goes_on_failing_loses_nothing_and_says_so_once() {
             goes_on(world);
         }
     }
+}
+
+#[test]
+fn a_start_on_a_disk_that_fails_loses_nothing() {
+    let mut starts = 0;
+    for (name, before, transition) in TRANSITIONS {
+        let mut crashed = World::new();
+        let id = before(&mut crashed);
+        crashed.fs.crash_after(STOP);
+        transition(&mut crashed, id);
+        crashed.crash(Some(STOP));
+        for (errno, error) in [ERRORS[1], ERRORS[3]] {
+            for n in 0..40 {
+                let mut world = crashed.branch(&crashed.fs);
+                let calls = world.fs.calls();
+                world.fs.fail_after(n, errno);
+                let _said = Said(format!("{name}, stopped before call {STOP}; in the start, {n} fails with {error}"));
+                let opened = world.open();
+                if world.fs.calls() - calls <= n {
+                    break;
+                }
+                starts += 1;
+                world.fs.break_with(None);
+                if !opened {
+                    world.kill();
+                    assert!(world.open(), "it starts once the disk is well");
+                    world.check_whole();
+                }
+                goes_on(world);
+            }
+        }
+    }
+    println!("{starts} starts with a call that fails");
 }
