@@ -95,6 +95,17 @@ impl World {
         }
     }
 
+    /// Not a byte of that push was posted, so its words may be said again.
+    pub fn not_posted(&mut self, side: Side, text: &str) {
+        let id = text.split([' ', ',', ']']).find_map(|word| word.parse::<Id>().ok());
+        let Some(known) = id.and_then(|id| self.known.get_mut(&id)) else { return };
+        match side {
+            Side::Brain if text.contains(" from the bot") => drop(known.attempts.pop()),
+            Side::Brain => {}
+            Side::Bot => drop(known.told.remove(text)),
+        }
+    }
+
     /// Nothing that waits for its first push is passed over by one that was accepted later.
     fn check_order(&self, id: Id) {
         let Some(place) = self.known.get(&id).filter(|known| known.attempts.is_empty()).and_then(|known| known.place)

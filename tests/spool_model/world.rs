@@ -256,7 +256,13 @@ impl World {
     pub fn land(&mut self, token: Token, pushed: Pushed) {
         match pushed {
             Pushed::Accepted => self.flights.iter_mut().filter(|f| f.token == token).for_each(|f| f.accepted = true),
-            _ => self.flights.retain(|flight| flight.token != token),
+            _ => {
+                for flight in self.flights.extract_if(.., |flight| flight.token == token).collect::<Vec<_>>() {
+                    if pushed == Pushed::NotTried {
+                        self.not_posted(flight.side, &flight.text);
+                    }
+                }
+            }
         }
         self.event(Event::Pushed { token, pushed });
     }
