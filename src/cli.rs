@@ -12,6 +12,7 @@ pub mod out;
 pub mod render;
 pub mod run;
 pub mod send;
+pub mod setup;
 pub mod status;
 pub mod stream;
 pub mod values;

@@ -1,0 +1,3 @@
+//! `setup`
+
+pub mod json;
