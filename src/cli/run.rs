@@ -10,7 +10,10 @@ use crate::error::{Error, Result};
 use crate::spool::store::LOG;
 use crate::{daemon, telemetry};
 
-use super::{Cli, Command, check, clear_port, completions, demo, list, man, manage, out, render, send, status, stream};
+use super::{
+    Cli, Command, check, clear_port, completions, demo, doctor, list, man, manage, out, render, send, setup, status,
+    stream,
+};
 
 /// Carries out what was typed, and says what went wrong.
 #[must_use]
@@ -50,6 +53,8 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Error> {
         Command::Stream(args) => stream::run(&config()?, args.lines, args.follow),
         Command::Check(args) => check::run(&config()?, args.output.json),
         Command::Demo => demo::run(),
+        Command::Setup(args) => setup::run(&args, flag),
+        Command::Doctor(args) => doctor::run(&args, flag),
         Command::Completions(args) => completions::run(args.shell),
         Command::Man(args) => man::run(args.dir.as_deref()),
     };

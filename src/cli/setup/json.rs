@@ -149,7 +149,11 @@ impl Document {
     /// Removes what is at a path.
     pub fn remove(&self, path: &[&str]) {
         let Some((name, parents)) = path.split_last() else { return };
-        let parent = if parents.is_empty() { self.root.object_value() } else { self.node(parents).and_then(|node| node.as_object()) };
+        let parent = if parents.is_empty() {
+            self.root.object_value()
+        } else {
+            self.node(parents).and_then(|node| node.as_object())
+        };
         if let Some(prop) = parent.and_then(|object| last(&object, name)) {
             prop.remove();
         }
@@ -173,9 +177,8 @@ impl Document {
         for (n, name) in path.iter().enumerate() {
             let prop = last(&object, name);
             let prop = prop.unwrap_or_else(|| object.append(name, CstInputValue::Object(Vec::new())));
-            object = prop
-                .object_value()
-                .ok_or_else(|| Refusal::of(format!("{} is not an object", path[..=n].join("."))))?;
+            object =
+                prop.object_value().ok_or_else(|| Refusal::of(format!("{} is not an object", path[..=n].join("."))))?;
         }
         Ok(object)
     }

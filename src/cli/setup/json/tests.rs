@@ -17,8 +17,7 @@ fn edit(text: &str) -> String {
 
 #[test]
 fn an_empty_text_becomes_an_object() {
-    let expected =
-        "{\n  \"enabledPlugins\": {\n    \"x@y\": true\n  },\n  \"permissions\": {\n    \"allow\": [\"Reply\"]\n  }\n}\n";
+    let expected = "{\n  \"enabledPlugins\": {\n    \"x@y\": true\n  },\n  \"permissions\": {\n    \"allow\": [\"Reply\"]\n  }\n}\n";
     for text in ["", " \n", "{}", "{}\n", "{\n}\n"] {
         assert_eq!(edit(text).trim_end(), expected.trim_end(), "{text:?}");
     }
@@ -28,7 +27,10 @@ fn an_empty_text_becomes_an_object() {
 #[test]
 fn what_is_there_keeps_its_bytes() {
     for (text, kept) in [
-        ("{\r\n    \"b\": [1,2 , 3],\r\n    \"a\": 1.0e2\r\n}\r\n", "{\r\n    \"b\": [1,2 , 3],\r\n    \"a\": 1.0e2,\r\n"),
+        (
+            "{\r\n    \"b\": [1,2 , 3],\r\n    \"a\": 1.0e2\r\n}\r\n",
+            "{\r\n    \"b\": [1,2 , 3],\r\n    \"a\": 1.0e2,\r\n",
+        ),
         ("{\n\t\"b\":\"\\u0041\"\n}", "{\n\t\"b\":\"\\u0041\",\n\t\"enabledPlugins\": {\n\t\t\"x@y\": true\n\t},\n"),
         ("\u{feff}{\n  \"z\": null\n}", "\u{feff}{\n  \"z\": null,\n"),
     ] {
@@ -67,7 +69,10 @@ fn what_is_not_json_is_refused_with_its_place() {
     }
     assert_eq!(Document::open("[1]").unwrap_err().to_string(), "its top is not an object");
     let document = Document::open("{\"permissions\": 5, \"list\": {}}").unwrap();
-    assert_eq!(document.include(&["permissions", "allow"], &json!("x")).unwrap_err().why, "permissions is not an object");
+    assert_eq!(
+        document.include(&["permissions", "allow"], &json!("x")).unwrap_err().why,
+        "permissions is not an object"
+    );
     assert_eq!(document.include(&["list"], &json!("x")).unwrap_err().why, "list is not a list");
 }
 
