@@ -82,16 +82,21 @@ fn quoted(word: &str) -> String {
 /// Whether a hook's command is the relay's for that side, wherever the program lies.
 #[must_use]
 pub fn is_ours(command: &str, side: Side) -> bool {
+    program(command, side).is_some()
+}
+
+/// The program that a hook of the relay for that side calls; `None`: it is not one.
+#[must_use]
+pub fn program(command: &str, side: Side) -> Option<String> {
     let call = format!(" hook {side}");
-    let Some(at) = command.rfind(&call) else { return false };
-    let (program, rest) = (&command[..at], &command[at + call.len()..]);
-    let bare = match program.strip_prefix('\'').and_then(|inner| inner.strip_suffix('\'')) {
-        Some(inner) => inner.replace(r"'\''", ""),
-        None if quoted(program) == program => program.to_owned(),
-        None => return false,
+    let at = command.rfind(&call)?;
+    let (word, rest) = (&command[..at], &command[at + call.len()..]);
+    let bare = match word.strip_prefix('\'').and_then(|inner| inner.strip_suffix('\'')) {
+        Some(inner) => inner.replace(r"'\''", "'"),
+        None => word.to_owned(),
     };
-    let named = bare.rsplit('/').next() == Some(super::super::PROGRAM) && !bare.contains('\'');
-    named && (rest.is_empty() || rest.starts_with(" --config "))
+    let named = bare.rsplit('/').next() == Some(super::super::PROGRAM);
+    (named && quoted(&bare) == word && (rest.is_empty() || rest.starts_with(" --config "))).then_some(bare)
 }
 
 impl Want {
