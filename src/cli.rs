@@ -7,6 +7,7 @@ pub mod completions;
 pub mod demo;
 pub mod doctor;
 pub mod external;
+pub mod hook;
 pub mod list;
 pub mod man;
 pub mod manage;
@@ -86,6 +87,8 @@ pub enum Command {
     Setup(Setup),
     /// Look whether all is well, from the programs to the permissions
     Doctor(Doctor),
+    /// Take in what a Claude Code hook tells; the sessions' settings call it
+    Hook(Hook),
     /// Print shell completions
     Completions(Completions),
     /// Print the man page, or write one for each command
@@ -220,6 +223,16 @@ pub struct ClearPort {
     pub output: Json,
 }
 
+/// `hook`
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "It reads the hook's JSON from standard input, prints nothing, and always exits with 0;
+with ANNA_LOG=debug it says on standard error what it did. The settings that call it are in contrib/claude.")]
+pub struct Hook {
+    /// Whose session it is
+    #[arg(value_name = "SIDE", value_parser = side())]
+    pub side: Side,
+}
+
 /// `stream`
 #[derive(Clone, Debug, Args)]
 pub struct Stream {
@@ -341,6 +354,8 @@ mod tests {
             "anna-relay setup --dry-run --bot-commands",
             "anna-relay setup --undo --dry-run",
             "anna-relay doctor --json --settings a --settings b",
+            "anna-relay hook brain",
+            "anna-relay hook bot",
             "anna-relay completions fish",
             "anna-relay man",
             "anna-relay man dir",

@@ -18,8 +18,8 @@ pub const BOT_COMMANDS: [&str; 4] = ["status", "list", "show", "cancel"];
 /// The events of which the relay wants to hear.
 pub const EVENTS: [&str; 7] =
     ["PostToolUse", "SessionStart", "SessionEnd", "Notification", "PermissionRequest", "Stop", "UserPromptSubmit"];
-/// How long a hook may take, seconds: it takes milliseconds, and must not hold up a session whatever happens.
-const HOOK_TIMEOUT_S: u32 = 5;
+/// How long a hook may take, seconds: more than it gives itself for large files on a slow disk.
+const HOOK_TIMEOUT_S: u32 = 30;
 
 /// One thing that is to be in a settings file.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,10 +168,12 @@ fn prune(document: &Document, original: &Document, mut path: Vec<&str>) -> Resul
 }
 
 /// The entry of a list of hooks that holds the relay's hook alone.
-fn group(event: &str, command: &str) -> Value {
+fn group(event: &str, side: Side, command: &str) -> Value {
     let hooks = json!([{ "type": "command", "command": command, "timeout": HOOK_TIMEOUT_S }]);
-    match event {
-        "PostToolUse" => json!({ "matcher": format!("{REPLY}|{EDIT}"), "hooks": hooks }),
+    match (event, side) {
+        ("PostToolUse", Side::Brain) => json!({ "matcher": format!("{REPLY}|{EDIT}"), "hooks": hooks }),
+        ("PostToolUse", Side::Bot) => json!({ "matcher": REPLY, "hooks": hooks }),
+        ("Notification", _) => json!({ "matcher": "permission_prompt", "hooks": hooks }),
         _ => json!({ "hooks": hooks }),
     }
 }
@@ -189,7 +191,7 @@ pub fn is_our_hook(hook: &Value, side: Side) -> bool {
 
 fn put_hook(document: &Document, event: &str, side: Side, command: &str) -> Result<(), Refusal> {
     let path = ["hooks", event];
-    let wanted = group(event, command);
+    let wanted = group(event, side, command);
     for (n, found) in elements(document, &path).into_iter().enumerate() {
         let hooks = commands(&found);
         if found == wanted {
