@@ -170,7 +170,7 @@ fn settle(job: Job, folder: &Path, dry_run: bool, record: &mut Record) -> Result
         (_, new) => new.clone().unwrap_or_default(),
     };
     let text = Job { file: now.with_text(kept), wants }.text()?;
-    if now.text.as_deref() == Some(text.as_str()) {
+    if before.text.as_deref() == Some(text.as_str()) && now.text == before.text {
         out::print_line(&format!("{name} is as it should be"))?;
         return Ok(false);
     }
@@ -180,7 +180,10 @@ fn settle(job: Job, folder: &Path, dry_run: bool, record: &mut Record) -> Result
     }
     let backup = record.note(&before, &text)?;
     record.save(folder)?;
-    now.write(&text)?;
+    // Claude Code's commands may have made all of the change.
+    if now.text.as_deref() != Some(text.as_str()) {
+        now.write(&text)?;
+    }
     let backup = backup.map_or_else(String::new, |path| format!(" (as it was: {})", path.display()));
     out::print_line(&format!("wrote {name}{backup}"))?;
     Ok(true)

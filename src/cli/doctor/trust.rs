@@ -200,7 +200,7 @@ mod tests {
         let args: Vec<String> = [
             "claude",
             "--allowedTools",
-            "Bash(git log, x) Read,WebFetch",
+            "Bash(git log -n1, x) Read,WebFetch",
             "Bash(curl *)",
             "--permission-mode",
             "bypassPermissions",
