@@ -5,8 +5,11 @@
 mod home;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
 
 use home::Home;
 use serde_json::Value;
@@ -91,9 +94,12 @@ fn programs_that_are_too_old_or_silent_are_named() {
     assert!(list.iter().any(|one| one["what"] == "claude is 2.1.127, and 2.1.128 or later is needed"));
 }
 
+/// Makes something go wrong in a home.
+type Spoil = dyn Fn(&mut Home);
+
 #[test]
 fn each_thing_that_is_amiss_is_found() {
-    let cases: [(&str, &str, &dyn Fn(&mut Home)); 11] = [
+    let cases: [(&str, &str, &Spoil); 13] = [
         ("config", "fail", &|home| fs::write(home.path().join("anna.toml"), "[relay]\nport = 1\n").unwrap()),
         ("environment", "warn", &|home| home.env.push(("DO_NOT_TRACK".to_owned(), "1".to_owned()))),
         ("environment", "fail", &|home| {
@@ -128,6 +134,14 @@ fn each_thing_that_is_amiss_is_found() {
         ("folders", "fail", &|home| {
             fs::set_permissions(home.claude().join("settings.json"), fs::Permissions::from_mode(0o666)).unwrap();
         }),
+        ("folders", "fail", &|home| {
+            let spool = home.path().join(".local/state/anna/relay");
+            fs::create_dir_all(spool.join("new")).unwrap();
+            fs::set_permissions(spool, fs::Permissions::from_mode(0o700)).unwrap();
+        }),
+        ("hooks", "warn", &|home| {
+            home.write("settings.json", &home.read("settings.json").replacen('{', "{\"disableAllHooks\": true,", 1));
+        }),
     ];
     for (check, level, spoil) in cases {
         let mut home = ready();
@@ -144,6 +158,44 @@ fn a_stranger_on_a_port_is_a_failure() {
     let port: u16 = config.lines().find_map(|line| line.strip_prefix("bot_port = ")?.parse().ok()).unwrap();
     let _stranger = TcpListener::bind(("127.0.0.1", port)).unwrap();
     assert_eq!(levels(&findings(&home, &[], 1), "port"), ["warn", "fail"]);
+}
+
+/// fakechat's listener, by what can be seen of it.
+const SERVER: &str = "import os, socket, time\ns = socket.socket()\ns.bind((\"127.0.0.1\", int(os.environ[\"FAKECHAT_PORT\"])))\n\
+    s.listen()\nprint(\"up\", flush=True)\ntime.sleep(60)\n";
+/// A session that starts it, by what can be seen of it, and ends it when its standard input closes.
+const SESSION: &str =
+    "python3 -c 'import os; os.execvp(\"python3\", [\"bun\", \"server.ts\"])' &\nread end\nkill $!\nwait\n";
+
+#[test]
+fn a_live_session_is_looked_at_as_it_was_started() {
+    let home = ready();
+    let config = fs::read_to_string(home.path().join("anna.toml")).unwrap();
+    let port = config.lines().find_map(|line| line.strip_prefix("bot_port = ")).unwrap();
+    fs::write(home.beside("server.ts"), SERVER).unwrap();
+    fs::write(home.beside("session"), SESSION).unwrap();
+    let telegram = "plugin:telegram@claude-plugins-official";
+    for (channels, env, levels_of_both) in [
+        (vec!["plugin:fakechat@claude-plugins-official", telegram], "HARMLESS", [["ok"], ["ok"]]),
+        (vec![telegram], "DISABLE_TELEMETRY", [["fail"], ["fail"]]),
+    ] {
+        let mut session = home.command("/bin/sh".as_ref());
+        session.arg0("claude").arg("session").arg("--channels").args(channels).args(["--allowedTools", "Bash(curl *)"]);
+        session.env("FAKECHAT_PORT", port).env(env, "1").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut session = session.spawn().unwrap();
+        let mut up = String::new();
+        BufReader::new(session.stdout.take().unwrap()).read_line(&mut up).unwrap();
+        if up.is_empty() {
+            session.wait().unwrap();
+            return eprintln!("skipped: there is no python3");
+        }
+        let list = findings(&home, &[], 1);
+        drop(session.stdin.take());
+        session.wait().unwrap();
+        assert_eq!(levels(&list, "port"), ["warn", "ok"], "{list:#?}");
+        assert_eq!([levels(&list, "channels"), levels(&list, "environment")], levels_of_both, "{list:#?}");
+        assert_eq!(levels(&list, "trust"), ["fail"], "its command line allows curl: {list:#?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 mod home;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
 use home::{Home, Ran};
 use serde_json::json;
@@ -158,6 +158,18 @@ fn a_link_stays_a_link_and_its_file_is_edited() {
     home.calls();
     fs::remove_file(file).unwrap();
     assert!(refused(&home).err.contains("a link to a file that is not there"));
+}
+
+#[test]
+fn the_owner_of_a_file_stays() {
+    let home = Home::new();
+    let path = home.write("settings.json", "{}\n");
+    if chown(&path, Some(12_345), Some(12_345)).is_err() {
+        return eprintln!("skipped: only root can give files away");
+    }
+    home.good(&["setup"]);
+    let about = fs::metadata(&path).unwrap();
+    assert_eq!((about.uid(), about.gid()), (12_345, 12_345));
 }
 
 #[test]

@@ -18,18 +18,18 @@ const MIB: u64 = 1024 * 1024;
 
 /// Looks at them.
 pub fn look(scene: &Scene) -> Vec<Finding> {
-    let spool = scene.config.paths.spool();
-    let mut findings = Vec::new();
-    let private = [spool.as_path()];
-    findings.extend(
-        private.iter().filter_map(|path| open_to_others(path, 0o077, "they hold your hand-offs in plain text")),
-    );
+    let paths = &scene.config.paths;
+    let spool = paths.spool();
+    let inside =
+        fs::read_dir(&spool).into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+    let private = std::iter::once(spool.clone()).chain(inside);
+    let mut findings: Vec<Finding> =
+        private.filter_map(|path| open_to_others(&path, 0o077, "it holds your hand-offs in plain text")).collect();
     let settings =
         [USER_SETTINGS, side_settings(Side::Brain), side_settings(Side::Bot)].map(|name| scene.folder.join(name));
-    let obeyed =
-        settings.iter().map(std::path::PathBuf::as_path).chain([scene.folder.as_path(), scene.config.file.as_path()]);
+    let obeyed = settings.into_iter().chain([scene.folder.clone(), scene.config.file.clone(), paths.state.clone()]);
     findings.extend(
-        obeyed.filter_map(|path| open_to_others(path, 0o022, "who can write it decides what the sessions may do")),
+        obeyed.filter_map(|path| open_to_others(&path, 0o022, "who can write it decides what the sessions do")),
     );
     if findings.is_empty() {
         findings.push(Finding::ok("folders", "the folders and settings are yours alone"));

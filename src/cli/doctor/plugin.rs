@@ -20,7 +20,7 @@ pub fn look(scene: &Scene) -> Vec<Finding> {
         match read(&scene.folder.join(side_settings(side))) {
             Ok(Some(settings)) => {
                 findings.push(on(side, &settings));
-                findings.push(hooks(side, &settings));
+                findings.push(hooks(scene, side, &settings));
             }
             Ok(None) => findings.push(Finding::fail(
                 "plugin-on",
@@ -107,7 +107,7 @@ fn on(side: Side, settings: &Value) -> Finding {
     Finding::ok(CHECK, format!("fakechat is on for the {side}"))
 }
 
-fn hooks(side: Side, settings: &Value) -> Finding {
+fn hooks(scene: &Scene, side: Side, settings: &Value) -> Finding {
     const CHECK: &str = "hooks";
     const WHY: &str = "without them the relay hears less of what the session does: answers made while it was away, \
                        a wait for a permission, the session's end";
@@ -119,6 +119,13 @@ fn hooks(side: Side, settings: &Value) -> Finding {
     let name = side_settings(side);
     if !missing.is_empty() {
         return Finding::warn(CHECK, format!("{name} has no hook of the relay for {}", missing.join(", ")), WHY, SETUP);
+    }
+    let user = read(&scene.folder.join(USER_SETTINGS)).ok().flatten();
+    for (name, settings) in [(USER_SETTINGS, user.as_ref()), (name, Some(settings))] {
+        if settings.and_then(|settings| settings.get("disableAllHooks")) == Some(&Value::Bool(true)) {
+            let fix = format!("remove disableAllHooks from {name}");
+            return Finding::warn(CHECK, format!("{name} turns all hooks off"), WHY, fix);
+        }
     }
     let commands = EVENTS.into_iter().filter_map(ours);
     let programs =

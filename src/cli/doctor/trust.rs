@@ -97,6 +97,12 @@ fn one(path: &Path, whose: Whose, settings: &Value) -> Vec<Finding> {
     }
     let mode = settings.pointer("/permissions/defaultMode").and_then(Value::as_str);
     findings.extend(mode.and_then(|mode| permission_mode(mode, "permissions.defaultMode")));
+    let sandbox = |key: &str| settings.pointer(&format!("/sandbox/{key}")).and_then(Value::as_bool);
+    if sandbox("enabled") == Some(true) && sandbox("autoAllowBashIfSandboxed") != Some(false) {
+        let why = "in the sandbox every command runs unasked, and what the sandbox lets through is all that holds it";
+        let fix = "set sandbox.autoAllowBashIfSandboxed to false";
+        findings.push(Finding::warn(CHECK, "sandbox.enabled allows every command in it", why, fix));
+    }
     for finding in &mut findings {
         finding.what = format!("{}: {}", path.display(), finding.what);
         let extra = match whose {

@@ -30,6 +30,8 @@ pub struct Settings {
     /// Its text; `None`: there is no such file.
     pub text: Option<String>,
     mode: u32,
+    /// Whose it is, where it is there.
+    owner: Option<(u32, u32)>,
 }
 
 impl Settings {
@@ -49,7 +51,7 @@ impl Settings {
     /// It cannot be read.
     pub fn read_any(path: &Path) -> Result<Settings> {
         let doing = || format!("reading {}", path.display());
-        let none = |real: PathBuf| Settings { path: path.to_owned(), real, text: None, mode: NEW_MODE };
+        let none = |real: PathBuf| Settings { path: path.to_owned(), real, text: None, mode: NEW_MODE, owner: None };
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
             Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {
@@ -75,7 +77,8 @@ impl Settings {
             let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
             Error::failed(format!("{}: line {line}: it is not UTF-8", doing())).hint("save it as UTF-8")
         })?;
-        Ok(Settings { path: path.to_owned(), real, text: Some(text), mode: about.mode() & 0o7777 })
+        let owner = Some((about.uid(), about.gid()));
+        Ok(Settings { path: path.to_owned(), real, text: Some(text), mode: about.mode() & 0o7777, owner })
     }
 
     /// The same file with another text, which is not written.
@@ -105,12 +108,20 @@ impl Settings {
     /// # Errors
     /// It is read-only.
     pub fn check_writable(&self) -> Result<()> {
-        let locked = self.text.is_some() && self.mode & 0o222 == 0;
-        if locked || (self.text.is_some() && rustix::fs::access(&self.real, rustix::fs::Access::WRITE_OK).is_err()) {
+        let allowed = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
+        if self.text.is_some() && (self.mode & 0o222 == 0 || !allowed(&self.real)) {
             let hint = format!("make it writable (chmod u+w {}), or edit what makes the file", self.real.display());
             return Err(Error::failed(format!("editing {}: it is read-only", self.path.display())).hint(hint));
         }
-        Ok(())
+        match self.real.parent().filter(|folder| folder.is_dir() && !allowed(folder)) {
+            Some(folder) => Err(Error::failed(format!(
+                "editing {}: the folder {} is read-only",
+                self.path.display(),
+                folder.display()
+            ))
+            .hint("make it writable, for the file is replaced in one step")),
+            None => Ok(()),
+        }
     }
 
     /// Copies what was there beside it. Gives the copy's name; none where there was nothing.
@@ -124,7 +135,7 @@ impl Settings {
         for n in 0..MAX_BACKUPS {
             let more = if n == 0 { String::new() } else { format!("-{n}") };
             let copy = with_suffix(&self.path, &format!(".bak-{time}{more}"));
-            match write_new(&copy, text.as_bytes(), self.mode) {
+            match self.write_new(&copy, text) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 written => {
                     return written.during(format_args!("writing the backup {}", copy.display())).map(|()| Some(copy));
@@ -146,7 +157,8 @@ impl Settings {
         self.check_unchanged()?;
         let doing = || format!("writing {}", self.path.display());
         let temporary = with_suffix(&self.real, &format!(".anna-relay-{}", std::process::id()));
-        let written = write_new(&temporary, text.as_bytes(), self.mode)
+        let written = self
+            .write_new(&temporary, text)
             .and_then(|()| fs::rename(&temporary, &self.real))
             .and_then(|()| sync_folder(&self.real));
         if written.is_err() {
@@ -164,6 +176,18 @@ impl Settings {
         fs::remove_file(&self.path).during(format_args!("removing {}", self.path.display()))
     }
 
+    /// Writes a file that is not there yet, down to the disk, with the mode and the owner of this one.
+    fn write_new(&self, path: &Path, text: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(NEW_MODE).open(path)?;
+        let made = file.metadata()?;
+        if let Some((user, group)) = self.owner.filter(|owner| *owner != (made.uid(), made.gid())) {
+            std::os::unix::fs::fchown(&file, Some(user), Some(group))?;
+        }
+        file.set_permissions(Permissions::from_mode(self.mode))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    }
+
     fn check_unchanged(&self) -> Result<()> {
         if Settings::read_any(&self.path)? == *self {
             return Ok(());
@@ -177,14 +201,6 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
-}
-
-/// Writes a file that is not there yet, down to the disk.
-fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(NEW_MODE).open(path)?;
-    file.set_permissions(Permissions::from_mode(mode))?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {
