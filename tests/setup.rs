@@ -127,8 +127,7 @@ fn what_cannot_be_edited_is_refused_before_anything_is_begun() {
         }
     }
     let home = Home::new();
-    let path = home.write("settings.json", "");
-    fs::write(path, b"{\n\"a\": \"\xff\"}").unwrap();
+    fs::write(home.write("settings.json", ""), b"{\n\"a\": \"\xff\"}").unwrap();
     assert!(refused(&home).err.contains("line 2: it is not UTF-8"));
 }
 
@@ -212,15 +211,13 @@ fn the_folder_may_lie_elsewhere() {
 fn the_bot_may_look_when_that_is_asked_for() {
     let home = Home::new();
     home.good(&["setup"]);
-    let without = home.snapshot();
     home.good(&["setup", "--bot-commands"]);
-    let allow = home.json(BOT)["permissions"]["allow"].clone();
+    let allow = home.json(BOT)["permissions"]["allow"].take();
     let rules = ["status", "list", "show", "cancel"].map(|name| format!("Bash(anna-relay {name}:*)"));
     assert_eq!(allow, json!(["mcp__plugin_fakechat_fakechat__reply", rules[0], rules[1], rules[2], rules[3]]));
     home.good(&["setup"]);
     assert_eq!(home.json(BOT)["permissions"]["allow"], allow, "it stays");
     home.good(&["setup", "--undo"]);
-    assert!(without.keys().filter(|path| !path.starts_with(home.claude())).all(|path| path.exists()));
     assert!(!home.claude().exists());
 }
 

@@ -3,7 +3,7 @@
 //! The relay keeps the bot to explicit hand-offs, but fakechat asks nobody who he is: whatever lets the bot reach a
 //! port, or run code, lets a message from a chat become a prompt to the brain.
 
-use super::table::{Danger, RELAY_CHANGES, RELAY_SAFE, RUNNING_ARGS, TABLE, look_up};
+use super::table::{Danger, RELAY_CHANGES, RELAY_SAFE, RUNNING_ARGS, TABLE, has, look_up};
 use super::{Finding, Level};
 use crate::cli::PROGRAM;
 use crate::cli::setup::wants::REPLY;
@@ -11,25 +11,10 @@ use crate::cli::setup::wants::REPLY;
 /// The name of the check.
 pub const CHECK: &str = "trust";
 /// Parts of the names of MCP tools that reach the network.
-const NET_TOOLS: [&str; 12] = [
-    "browser",
-    "playwright",
-    "puppeteer",
-    "chrome",
-    "selenium",
-    "webdriver",
-    "fetch",
-    "http",
-    "curl",
-    "crawl",
-    "scrape",
-    "firefox",
-];
+const NET_TOOLS: &str = "browser playwright puppeteer chrome selenium webdriver fetch http curl crawl scrape firefox";
 /// Words in the names of MCP tools that run code or commands.
-const CODE_TOOLS: [&str; 17] = [
-    "shell", "bash", "sh", "exec", "execute", "eval", "evaluate", "terminal", "ssh", "docker", "python", "repl",
-    "jupyter", "desktop", "computer", "command", "script",
-];
+const CODE_TOOLS: &str = "shell bash sh exec execute eval evaluate terminal ssh docker python repl jupyter desktop computer \
+    command script";
 /// What separates the commands of a line. Claude Code judges each by itself.
 const SEPARATORS: [&str; 6] = ["&&", "||", ";", "|", "&", "\n"];
 /// How many programs a wildcard is shown to admit.
@@ -81,8 +66,8 @@ fn wide(spec: &str) -> bool {
 fn mcp(tool: &str) -> Option<(Danger, String)> {
     let lower = tool.to_lowercase();
     let rest = lower.trim_start_matches("mcp__");
-    let reaches = NET_TOOLS.iter().any(|part| rest.contains(part)) || rest.ends_with("navigate");
-    let runs = rest.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| CODE_TOOLS.contains(&word));
+    let reaches = NET_TOOLS.split(' ').any(|part| rest.contains(part)) || rest.ends_with("navigate");
+    let runs = rest.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| has(CODE_TOOLS, word));
     match () {
         () if tool == REPLY => None,
         () if rest.starts_with("plugin_fakechat_fakechat") => {
@@ -146,16 +131,32 @@ fn command(words: &[&str]) -> Option<(Danger, String)> {
     if name == PROGRAM {
         return relay(rest);
     }
-    let row = look_up(name)?;
+    let Some(row) = look_up(name) else { return script(first) };
     let open = rest.iter().any(|word| word.contains('*'));
     let admits = || Some((row.danger, format!("admits {name}")));
     match row.danger {
         Danger::Wrapper => wrapped(name, rest),
-        Danger::Args if !open && !rest.iter().any(|word| RUNNING_ARGS.contains(word)) => None,
+        Danger::Args if !open && !rest.iter().any(|word| has(RUNNING_ARGS, word)) => None,
         _ if !open && matches!(rest, ["--version" | "-V" | "-v" | "--help" | "-h" | "version"]) => None,
-        _ if rest.iter().find(|word| **word != "--user").is_some_and(|word| row.safe.contains(word)) => None,
+        _ if rest.iter().find(|word| **word != "--user").is_some_and(|word| has(row.safe, word)) => None,
         _ => admits(),
     }
+}
+
+/// A program that is known by its path alone.
+fn script(first: &str) -> Option<(Danger, String)> {
+    const SYSTEM: [&str; 8] = [
+        "/bin",
+        "/sbin",
+        "/usr/bin",
+        "/usr/sbin",
+        "/usr/local/bin",
+        "/usr/local/sbin",
+        "/opt/homebrew/bin",
+        "/snap/bin",
+    ];
+    let (folder, _) = first.rsplit_once('/')?;
+    (!SYSTEM.contains(&folder)).then(|| (Danger::Script, format!("admits {first}")))
 }
 
 /// A command that runs another one.
@@ -184,7 +185,7 @@ fn wild(first: &str) -> Option<(Danger, String)> {
     if start.is_empty() {
         return Some((Danger::Code, "admits every command".to_owned()));
     }
-    let rows = TABLE.iter().flat_map(|row| row.names.iter().map(move |name| (row.danger, *name)));
+    let rows = TABLE.iter().flat_map(|row| row.names.split(' ').map(move |name| (row.danger, name)));
     let own = [(Danger::Session, PROGRAM)].into_iter();
     let mut hits: Vec<(Danger, &str)> = rows.chain(own).filter(|(_, name)| name.starts_with(start)).collect();
     hits.sort_by_key(|(danger, _)| !danger.is_failure());
@@ -213,185 +214,11 @@ fn relay(rest: &[&str]) -> Option<(Danger, String)> {
             let speaks = speaks.into_iter().find(|one| one.starts_with(start));
             speaks.map(|one| (Danger::Session, admits(one)))
         }
-        None if RELAY_SAFE.contains(&name) => None,
-        None if RELAY_CHANGES.contains(&name) => Some((Danger::System, admits(name))),
+        None if has(RELAY_SAFE, name) => None,
+        None if has(RELAY_CHANGES, name) => Some((Danger::System, admits(name))),
         None => Some((Danger::Session, admits(name))),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn level(rule: &str) -> Option<Level> {
-        audit(rule).map(|finding| finding.level)
-    }
-
-    #[test]
-    fn what_reaches_ports_or_runs_code_fails() {
-        for rule in [
-            "*",
-            "Bash",
-            "Bash()",
-            "Bash(*)",
-            "Bash(:*)",
-            "Bash(* *)",
-            "Bash(curl:*)",
-            "Bash(curl *)",
-            "Bash(curl*)",
-            "Bash(cu*)",
-            "Bash(c*)",
-            "Bash(curl http://127.0.0.1:8788/upload)",
-            "Bash(wget:*)",
-            "Bash(nc:*)",
-            "Bash(python3 *)",
-            "Bash(python3.12:*)",
-            "Bash(python -c:*)",
-            "Bash(/usr/bin/curl:*)",
-            "Bash(/usr/bin/*)",
-            "Bash(/usr/bin/env node:*)",
-            "Bash(env:*)",
-            "Bash(env FOO=1 node x.js)",
-            "Bash(FOO=1 curl:*)",
-            "Bash(FOO=* ls)",
-            "Bash(bun:*)",
-            "Bash(bunx:*)",
-            "Bash(node:*)",
-            "Bash(deno run:*)",
-            "Bash(perl:*)",
-            "Bash(ruby -e:*)",
-            "Bash(php:*)",
-            "Bash(ssh:*)",
-            "Bash(socat:*)",
-            "Bash(telnet localhost 8788)",
-            "Bash(bash:*)",
-            "Bash(sh -c:*)",
-            "Bash(bash -c 'echo > /dev/tcp/127.0.0.1/8788')",
-            "Bash(echo x > /dev/tcp/localhost/8788)",
-            "Bash(. *)",
-            "WebFetch",
-            "WebFetch(domain:*)",
-            "WebFetch(domain:localhost)",
-            "mcp__*",
-            "mcp__*browser*",
-            "mcp__playwright__browser_navigate",
-            "mcp__puppeteer",
-            "mcp__fetch__fetch",
-            "mcp__claude-in-chrome__*",
-            "mcp__shell__run",
-            "Bash(anna-relay send:*)",
-            "Bash(anna-relay:*)",
-            "Bash(anna-relay *)",
-            "Bash(anna-relay s*)",
-            "Bash(anna-relay hook bot)",
-            "Bash(anna-relay retry:*)",
-            "Bash(~/.local/bin/anna-relay send:*)",
-            "Bash(anna-relay --config x send:*)",
-            "Bash(anna-relay reset-breaker)",
-            "Bash(anna*)",
-            "Bash(anna-relay setup:*)",
-            "Bash(git:*)",
-            "Bash(git clone:*)",
-            "Bash(git -c:*)",
-            "Bash(find:*)",
-            "Bash(find . -exec ls {} +)",
-            "Bash(xargs:*)",
-            "Bash(xargs curl)",
-            "Bash(awk:*)",
-            "Bash(sed:*)",
-            "Bash(make:*)",
-            "Bash(npm run:*)",
-            "Bash(npx:*)",
-            "Bash(cargo:*)",
-            "Bash(docker:*)",
-            "Bash(vim:*)",
-            "Bash(sudo:*)",
-            "Bash(sudo curl:*)",
-            "Bash(timeout 5 curl:*)",
-            "Bash(nohup:*)",
-            "Bash(timeout --signal KILL 5 curl x)",
-            "Bash(ls && curl:*)",
-            "Bash(cat x | nc:*)",
-            "Bash(echo $(curl x))",
-            "Bash(* --version)",
-            "Bash(tmux send-keys:*)",
-            "Bash(claude:*)",
-            "Bash(tar:*)",
-            "PowerShell(ls:*)",
-            "Monitor",
-            "Bash(\\curl:*)",
-            "Bash(\"curl\":*)",
-            " Bash( curl:* ) ",
-            "Bash(busybox wget:*)",
-            "Bash(time curl:*)",
-            "Bash(gcc-13:*)",
-            "Bash(openssl s_client:*)",
-            "mcp__*__navigate",
-        ] {
-            assert_eq!(level(rule), Some(Level::Fail), "{rule}: {:?}", audit(rule));
-        }
-    }
-
-    #[test]
-    fn what_deserves_a_look_is_warned_of() {
-        for rule in [
-            "Edit",
-            "Write(~/**)",
-            "Write(//etc/**)",
-            "Edit(.claude/settings.json)",
-            "Bash(tee:*)",
-            "Bash(cp:*)",
-            "Bash(gh pr list:*)",
-            "Bash(systemctl restart:*)",
-            "Bash(systemctl --user restart x)",
-            "Bash(anna-relay pause:*)",
-            "Bash(sudo systemctl status:*)",
-            "Bash(dig:*)",
-            "mcp__plugin_fakechat_fakechat",
-            "mcp__plugin_fakechat_fakechat__*",
-            "mcp__plugin_fakechat_fakechat__edit_message",
-            "Bash(kill:*)",
-        ] {
-            assert_eq!(level(rule), Some(Level::Warn), "{rule}: {:?}", audit(rule));
-        }
-    }
-
-    #[test]
-    fn what_is_harmless_is_let_be() {
-        for rule in [
-            REPLY,
-            "mcp__plugin_telegram_telegram__reply",
-            "Read",
-            "Read(~/notes/**)",
-            "Grep",
-            "Glob",
-            "WebSearch",
-            "Bash(ls:*)",
-            "Bash(cat:*)",
-            "Bash(git status:*)",
-            "Bash(git log:*)",
-            "Bash(git diff *)",
-            "Bash(date)",
-            "Bash(anna-relay status:*)",
-            "Bash(anna-relay list:*)",
-            "Bash(anna-relay show *)",
-            "Bash(anna-relay cancel:*)",
-            "Bash(anna-relay --json status)",
-            "Bash(find . -name x)",
-            "Bash(node --version)",
-            "Bash(env)",
-            "Edit(src/**)",
-            "Bash(systemctl --user status:*)",
-            "Bash(timeout 5 ls:*)",
-            "Bash(echo:*)",
-            "Bash(curlew:*)",
-            "TodoWrite",
-            "",
-            "Bash(pwd)",
-            "Bash(jq:*)",
-            "Bash(ls && pwd)",
-        ] {
-            assert_eq!(audit(rule), None, "{rule}");
-        }
-    }
-}
+mod tests;

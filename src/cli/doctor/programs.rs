@@ -16,7 +16,12 @@ const BUN: [u64; 3] = [1, 1, 0];
 /// Looks at both.
 pub fn look() -> Vec<Finding> {
     vec![
-        one("claude", CLAUDE, "channels came with that version", "npm install -g @anthropic-ai/claude-code"),
+        one(
+            "claude",
+            CLAUDE,
+            "the two sessions are its own, and their channels came with version 2.1.128",
+            "npm install -g @anthropic-ai/claude-code",
+        ),
         one("bun", BUN, "fakechat runs on it", "npm install -g bun"),
     ]
 }

@@ -8,6 +8,7 @@ use super::audit::{CHECK, audit};
 use super::{Finding, Level, Scene};
 use crate::cli::setup::{USER_SETTINGS, side_settings};
 use crate::config::Side;
+use crate::text;
 
 /// Whose settings they are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,11 +47,13 @@ pub fn look(scene: &Scene) -> Vec<Finding> {
         scene.live.iter().filter(|live| live.side == Side::Bot).flat_map(|live| command_line(live.args.as_deref())),
     );
     if findings.is_empty() {
-        let what = format!(
-            "no rule in {} lets the bot reach a port or run code",
-            crate::text::count(audited, "settings file")
-        );
-        findings.push(Finding::ok(CHECK, what));
+        findings.push(match audited {
+            0 => Finding::ok(CHECK, "there are no settings whose rules could let the bot reach a port or run code"),
+            n => Finding::ok(
+                CHECK,
+                format!("no rule in {} lets the bot reach a port or run code", text::count(n, "settings file")),
+            ),
+        });
     }
     findings
 }
