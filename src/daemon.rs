@@ -10,7 +10,7 @@ use std::time::Duration;
 use actix::prelude::*;
 use sd_notify::NotifyState;
 use tokio::net::UnixListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -71,29 +71,35 @@ fn lock(config: &Config) -> Result<Vec<Lock>> {
 
 /// From the actors' start to their end.
 async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: UnixListener) -> Result<()> {
+    // Before systemd hears that it runs: a signal from then on, or before, must not just kill it.
+    let mut signals = Signals::take()?;
     let wires = Rc::new(Wires::new(Arc::new(config), stream));
     let (stage, mut watch) = watch::channel(Stage::Starting);
-    let supervisor = Supervisor::new(Rc::clone(&wires), listener, stage, |wires: &Wires| {
-        tell_systemd(&[NotifyState::Watchdog, NotifyState::Status(&status_line(wires))]);
+    let beat = watch_thread()?;
+    let supervisor = Supervisor::new(Rc::clone(&wires), listener, stage, move |wires: &Wires, all_well| {
+        beat.store(true, Ordering::Relaxed);
+        if all_well {
+            tell_systemd(&[NotifyState::Watchdog, NotifyState::Status(&status_line(wires))]);
+        }
     });
     let context = Context::new();
     let address = context.address();
     let mut supervising = actix_rt::spawn(context.into_future(supervisor));
-    watch_thread()?;
     let running = tokio::select! {
         stage = until(&mut watch, |stage| *stage != Stage::Starting) => stage,
+        () = signals.stop() => Stage::Starting,
         _ = &mut supervising => Stage::Failed("supervisor"),
     };
     if running == Stage::Running {
         tell_systemd(&[NotifyState::Ready, NotifyState::Status("running")]);
         wires.stream.note("the bridge runs");
         tokio::select! {
-            result = obey_signals(flag, &wires, &address) => result?,
+            () = obey_signals(&mut signals, flag, &wires, &address) => {}
             _ = until(&mut watch, |stage| matches!(stage, Stage::Failed(_))) => {}
             _ = &mut supervising => return Err(gave_up("supervisor")),
         }
     }
-    if let Stage::Failed(name) = &*watch.borrow() {
+    if let (Stage::Failed(name), _) | (_, Stage::Failed(name)) = (&running, &*watch.borrow()) {
         return Err(gave_up(name));
     }
     tell_systemd(&[NotifyState::Stopping]);
@@ -105,15 +111,40 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
     Ok(())
 }
 
-/// Waits for a signal to stop; reads the configuration again at SIGHUP.
-async fn obey_signals(flag: Option<&Path>, wires: &Wires, supervisor: &Addr<Supervisor>) -> Result<()> {
-    let on = |kind| signal(kind).during("taking signals");
-    let (mut term, mut int) = (on(SignalKind::terminate())?, on(SignalKind::interrupt())?);
-    let mut hup = on(SignalKind::hangup())?;
-    loop {
+/// The signals that are obeyed.
+struct Signals {
+    term: Signal,
+    int: Signal,
+    hup: Signal,
+}
+
+impl Signals {
+    /// From now on they are obeyed here, and do not end the process by themselves.
+    fn take() -> Result<Signals> {
+        let on = |kind| signal(kind).during("taking signals");
+        Ok(Signals {
+            term: on(SignalKind::terminate())?,
+            int: on(SignalKind::interrupt())?,
+            hup: on(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one that says to stop.
+    async fn stop(&mut self) {
         tokio::select! {
-            _ = term.recv() => return Ok(()),
-            _ = int.recv() => return Ok(()),
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+        }
+    }
+}
+
+/// Waits for a signal to stop; reads the configuration again at SIGHUP.
+async fn obey_signals(signals: &mut Signals, flag: Option<&Path>, wires: &Wires, supervisor: &Addr<Supervisor>) {
+    loop {
+        let Signals { term, int, hup } = signals;
+        tokio::select! {
+            _ = term.recv() => return,
+            _ = int.recv() => return,
             _ = hup.recv() => reload(flag, wires, supervisor),
         }
     }
@@ -187,16 +218,11 @@ fn status_line(wires: &Wires) -> String {
     line
 }
 
-/// Ends the process if the actors' thread gets stuck, in a way that no actor can see from within.
-fn watch_thread() -> Result<()> {
+/// Ends the process if the actors' thread gets stuck, in a way that no actor can see from within: if nobody sets what
+/// this returns for too long. The Supervisor's tick does, for each timer of its own would wake the machine.
+fn watch_thread() -> Result<Arc<AtomicBool>> {
     let alive = Arc::new(AtomicBool::new(true));
     let beat = Arc::clone(&alive);
-    actix_rt::spawn(async move {
-        loop {
-            beat.store(true, Ordering::Relaxed);
-            tokio::time::sleep(STUCK_AFTER / 2).await;
-        }
-    });
     let watching = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
         loop {
             std::thread::sleep(STUCK_AFTER);
@@ -206,5 +232,6 @@ fn watch_thread() -> Result<()> {
             }
         }
     });
-    watching.map(drop).during("starting the watchdog")
+    watching.during("starting the watchdog")?;
+    Ok(beat)
 }

@@ -125,6 +125,19 @@ impl<T, E: fmt::Display> During<T> for std::result::Result<T, E> {
     }
 }
 
+/// Adds what to do about it to whatever failed: `read_it().during("reading /x").advise("mend the disk")?`.
+pub trait Advise {
+    /// Adds what to do about it, in the imperative.
+    #[must_use]
+    fn advise(self, hint: &str) -> Self;
+}
+
+impl<T> Advise for Result<T> {
+    fn advise(self, hint: &str) -> Self {
+        self.map_err(|error| error.hint(hint))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,5 +166,7 @@ mod tests {
         let error = cause.during("opening /x").unwrap_err().hint("try again");
         assert_eq!(error.to_string(), "opening /x: no such luck");
         assert_eq!(error.advice(), Some("try again"));
+        let failed: Result<()> = Err(error);
+        assert_eq!(failed.advise("or not").unwrap_err().advice(), Some("or not"));
     }
 }

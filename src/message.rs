@@ -2,6 +2,7 @@
 //! nobody waits for a mailbox.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::Message;
 
@@ -56,8 +57,21 @@ pub enum ToSide {
     Taken(u64),
     /// From the Supervisor: an actor that frames go to was started again, and what it had not dealt with is lost.
     Resend,
+    /// From the OrphanReaper, at each sweep: who holds the port.
+    Seen(Box<Seen>),
     /// From the Supervisor: the bridge stops; let go of the websocket.
     Close,
+}
+
+/// What a sweep saw at a side's port.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// When it was looked, by the clock of [`Now::mono`](crate::queue::Now).
+    pub at: Duration,
+    /// Who holds it.
+    pub verdict: Verdict,
+    /// The process ids of sessions that were started for it and have no channel.
+    pub deaf: Vec<u32>,
 }
 
 /// To the OrphanReaper, from a side: who holds its port?

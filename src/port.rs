@@ -20,7 +20,7 @@ use std::time::Duration;
 pub use family::{Orphan, Session, Verdict};
 pub use process::Process;
 
-use family::{Question, Table};
+use family::{MAX_DEPTH, Question, Table};
 use socket::{Holders, Lookup};
 
 use crate::handoff::SessionKey;
@@ -45,6 +45,15 @@ pub struct Judge {
 struct Memory {
     lookup: Lookup,
     session: Option<(SessionKey, Session)>,
+    live: Option<Live>,
+}
+
+/// A live session as it was last seen, with what it was told from: while none of that changes, it is live.
+#[derive(Clone, Debug)]
+struct Live {
+    verdict: Verdict,
+    /// The listener and its ancestors up to the session, each with what a glimpse of it showed.
+    chain: Vec<(SessionKey, read::Glimpse)>,
 }
 
 impl Judge {
@@ -60,9 +69,23 @@ impl Judge {
         Judge::new(rustix::process::geteuid().as_raw())
     }
 
+    /// The live session that was seen at this port, if nothing of what that was told from has changed. It costs some
+    /// microseconds and waits for nothing but the kernel's own tables.
+    pub fn still(&self, port: u16) -> Option<Verdict> {
+        let memory = self.ports.get(&port)?;
+        let live = memory.live.as_ref()?;
+        let (listener, _) = live.chain.first()?;
+        let holds = memory.lookup.still(port) == Some(listener.pid);
+        let unchanged = |(key, before): &(SessionKey, read::Glimpse)| read::glimpse(*key).as_ref() == Some(before);
+        (holds && live.chain.iter().all(unchanged)).then(|| live.verdict.clone())
+    }
+
     /// Who would be reached at this port. Blocks on the kernel's own tables, and some 15 ms more
     /// where it cannot be told.
     pub fn judge(&mut self, port: u16) -> Verdict {
+        if let Some(verdict) = self.still(port) {
+            return verdict;
+        }
         let mut verdict = self.look(port);
         for n in 1..LOOKS {
             if !matches!(verdict, Verdict::Unknown { .. }) {
@@ -77,6 +100,7 @@ impl Judge {
     fn look(&mut self, port: u16) -> Verdict {
         let own_uid = self.own_uid;
         let memory = self.ports.entry(port).or_default();
+        memory.live = None;
         let holders = match memory.lookup.holders(port) {
             Ok(Holders::Nobody) => return Verdict::Free,
             Ok(Holders::Processes(pids)) => pids,
@@ -95,9 +119,31 @@ impl Judge {
         let verdict = family::judge(&Question { port, own_uid, holders: &holders, table: &table, previous });
         if let Verdict::Live { listener, session } = &verdict {
             memory.session = Some((listener.key(), session.clone()));
+            let chain = chain(listener, session, &table);
+            memory.live = chain.map(|chain| Live { verdict: verdict.clone(), chain });
         }
         verdict
     }
+}
+
+/// The way up from a listener to its session; none where it does not lead there (any more).
+fn chain(listener: &Process, session: &Session, table: &Table) -> Option<Vec<(SessionKey, read::Glimpse)>> {
+    let mut chain = Vec::new();
+    let mut process = listener;
+    for _ in 0..MAX_DEPTH {
+        let seen = read::glimpse(process.key())?;
+        // What is above the session is nobody's business, and may change.
+        let above = if process.key() == session.key() { seen.parent } else { process.parent };
+        if seen.parent != above {
+            return None;
+        }
+        chain.push((process.key(), seen));
+        if process.key() == session.key() {
+            return Some(chain);
+        }
+        process = table.get(&process.parent)?;
+    }
+    None
 }
 
 /// The verdict on a process that cannot be seen.
@@ -125,6 +171,24 @@ pub fn without_channel(port: u16) -> io::Result<Vec<Session>> {
     found.retain(|(process, setting)| {
         process.uid == own_uid && !process.is_ending() && *setting == Some(process::PortSetting::Port(port))
     });
+    // What a session starts has its environment, also another session: that one was not meant to have a channel.
+    let pids: Vec<u32> = found.iter().map(|(process, _)| process.pid).collect();
+    found.retain(|(process, _)| !has_ancestor(process, &pids));
     found.sort_by_key(|(process, _)| process.started);
     Ok(found.iter().map(|(process, _)| Session::from(process)).collect())
+}
+
+/// Whether one of these is above it.
+fn has_ancestor(process: &Process, pids: &[u32]) -> bool {
+    let mut parent = process.parent;
+    for _ in 0..MAX_DEPTH {
+        if pids.contains(&parent) {
+            return true;
+        }
+        match read::read(parent) {
+            Ok(Some(above)) if above.pid > 1 => parent = above.parent,
+            _ => break,
+        }
+    }
+    false
 }

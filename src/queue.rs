@@ -6,6 +6,7 @@
 //! came): it is kept in memory and written once the disk takes it. A *decision* (to accept, to push) counts only once
 //! it is written: else it is undone, and nothing of it is carried out.
 
+mod answered;
 mod book;
 pub mod event;
 mod intake;
@@ -82,11 +83,33 @@ enum Cargo {
 struct Notice {
     key: u64,
     text: String,
-    /// Whether it is void once the brain is back.
-    of_outage: bool,
+    /// Who waits for it to be told.
+    receipt: Receipt,
+    /// What it is about: where that can be over, the word is void then.
+    about: About,
     attempts: u32,
     in_flight: bool,
     not_before: Duration,
+}
+
+/// What word for the bot is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum About {
+    /// Something that has happened.
+    Event,
+    /// That the brain is away.
+    Outage,
+    /// That the brain waits for a person.
+    Wait,
+}
+
+/// That the brain's session waits for a person.
+#[derive(Debug)]
+struct Wait {
+    session: SessionKey,
+    since: Option<u64>,
+    what: Option<String>,
+    told: bool,
 }
 
 /// An outage of the brain: it is away or wrapping up.
@@ -124,6 +147,13 @@ struct Step {
     effect: Effect,
 }
 
+impl Step {
+    /// Whether it only says what happened.
+    fn is_word(&self) -> bool {
+        matches!(self.effect, Effect::Note { .. } | Effect::Warn { .. } | Effect::Done(_))
+    }
+}
+
 /// What is done instead if a decision cannot be written.
 #[derive(Debug)]
 enum Fallout {
@@ -151,6 +181,7 @@ pub struct Queue {
     paused: Option<Paused>,
     recalled: Option<Duration>,
     outage: Option<Outage>,
+    wait: Option<Wait>,
     trouble: Option<Trouble>,
     draining: bool,
     waiters: Vec<(Id, Receipt)>,
@@ -158,6 +189,8 @@ pub struct Queue {
     begun: Vec<(Token, Id)>,
     fallouts: Vec<(Id, Fallout)>,
     steps: Vec<Step>,
+    /// Word of what has happened and could not be written yet.
+    owed: Vec<Step>,
 }
 
 impl Queue {
@@ -176,6 +209,7 @@ impl Queue {
             paused: None,
             recalled: None,
             outage: Some(Outage { since: now.mono, told: false }),
+            wait: None,
             trouble: None,
             draining: false,
             waiters: Vec::new(),
@@ -183,13 +217,14 @@ impl Queue {
             begun: Vec::new(),
             fallouts: Vec::new(),
             steps: Vec::new(),
+            owed: Vec::new(),
         }
     }
 
     /// Takes in a hand-off that lies on the disk, which has waited `waited` (paused time not counted).
     pub fn restore(&mut self, h: HandOff, lies: crate::handoff::life::State, waited: Duration, now: Now) {
         let id = h.id;
-        self.book.insert(Entry::new(h, Some(lies), waited), now);
+        self.book.insert(Entry::new(h, Some(lies), waited), now, self.paused.is_some());
         self.reindex(id);
     }
 
@@ -202,9 +237,10 @@ impl Queue {
             Event::Refuse { arrival, keep } => self.refuse(arrival, keep, now),
             Event::Reply(reply) => self.reply(reply, now),
             Event::Side { side, online, session } => self.side(side, online, session),
+            Event::Brain(doing) => self.brain_does(doing),
             Event::SideReset(side) => self.side_reset(side, now),
             Event::Pushed { token, pushed } => self.pushed(token, pushed, now),
-            Event::Notify(text) => self.notify(text, false, now),
+            Event::Notify { text, receipt } => self.notify_for(text, receipt, now),
             Event::Retry { id, receipt } => self.retry(id, receipt, now),
             Event::Cancel { id, receipt } => self.cancel(id, receipt, now),
             Event::Wait { id, receipt } => self.wait(id, receipt),
@@ -239,16 +275,25 @@ impl Queue {
         self.book.ids().filter(|id| id.has_part(part)).collect()
     }
 
-    /// The hand-off in memory that the brain's message answered.
+    /// The hand-off that the brain's message answered, of those that are or lately were in memory.
     #[must_use]
     pub fn answered_by(&self, message: &str) -> Option<Id> {
-        self.book.answered_by(message)
+        self.book.answered.get(message)
+    }
+
+    /// Remembers which messages of the brain a closed hand-off was answered by.
+    pub fn remember_answers(&mut self, h: &HandOff) {
+        for result in &h.results {
+            self.book.answered.insert(&result.message, h.id);
+        }
     }
 
     /// A hand-off was written, and lies there now.
     pub fn written(&mut self, id: Id, lies: crate::handoff::life::State) {
         self.touched.retain(|touch| touch.id != id);
         self.fallouts.retain(|(owner, _)| *owner != id);
+        let owed: Vec<Step> = self.owed.extract_if(.., |step| step.owner == Some(id)).collect();
+        self.steps.splice(0..0, owed);
         if let Some(entry) = self.book.get_mut(id) {
             entry.lies = Some(lies);
             entry.dirty = false;
@@ -265,7 +310,11 @@ impl Queue {
     pub fn not_written(&mut self, id: Id, why: &str, now: Now) {
         let Some(at) = self.touched.iter().position(|touch| touch.id == id) else { return };
         let touch = self.touched.remove(at);
-        self.steps.retain(|step| step.owner != Some(id));
+        let held: Vec<Step> = self.steps.extract_if(.., |step| step.owner == Some(id)).collect();
+        if touch.fact {
+            // It has happened: word of it goes out once it is on disk. What was decided on top of it does not.
+            self.owed.extend(held.into_iter().filter(Step::is_word));
+        }
         let begun: Vec<Token> = self.begun.extract_if(.., |(_, owner)| *owner == id).map(|(token, _)| token).collect();
         for token in begun {
             self.forget_flight(token);

@@ -11,12 +11,15 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::control::wire::{Counts, Paused};
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 use crate::handoff::Id;
 use crate::handoff::life::State;
 use crate::queue::{Effect, Event, Now, Queue, Receipt, Settings};
 use crate::spool::store::CORRUPT;
 use crate::spool::{Fs, Placed, RealFs, Store, pause};
+
+/// What to do where a pause cannot be begun or ended.
+const MEND_PAUSE: &str = "make room, or see to the file `paused` in the spool; nothing was changed";
 
 /// How the queue stands: what `status` shows of it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,6 +56,8 @@ pub struct Spooler<F: Fs = RealFs> {
     effects: Vec<Effect>,
     counts: Counts,
     counted: bool,
+    /// Whether the closed hand-offs were looked through for what they were answered by.
+    looked_back: bool,
 }
 
 impl<F: Fs> Spooler<F> {
@@ -63,7 +68,9 @@ impl<F: Fs> Spooler<F> {
     pub fn open(store: Store<F>, settings: Settings, first_token: u64, now: Now) -> Result<Self> {
         let recovered = store.recover()?;
         let root = store.root().to_owned();
-        let paused = pause::read(store.fs(), &root, now.wall).during("reading whether the relay is paused")?;
+        let paused = pause::read(store.fs(), &root, now.wall)
+            .during("reading whether the relay is paused")
+            .advise(MEND_PAUSE)?;
         let ended = pause::remembered(store.fs(), &root);
         let mut spooler = Spooler {
             queue: Queue::new(settings, first_token, now),
@@ -71,6 +78,7 @@ impl<F: Fs> Spooler<F> {
             effects: Vec::new(),
             counts: Counts::default(),
             counted: false,
+            looked_back: false,
         };
         for found in recovered.quarantined {
             let text = format!("put aside as {}: {}", found.path.display(), found.why);
@@ -156,7 +164,7 @@ impl<F: Fs> Spooler<F> {
         let before = self.queue.paused().cloned();
         let since = before.as_ref().map_or(now.wall, |paused| paused.since);
         let paused = Paused { since, reason: reason.or(before.and_then(|paused| paused.reason)) };
-        let result = self.store.pause(&paused).during("pausing");
+        let result = self.store.pause(&paused).during("pausing").advise(MEND_PAUSE);
         if result.is_ok() {
             self.queue.set_paused(Some(paused), now);
         }
@@ -167,7 +175,7 @@ impl<F: Fs> Spooler<F> {
 
     fn resume(&mut self, receipt: Receipt, now: Now) {
         let result = match self.queue.paused().cloned() {
-            Some(paused) => self.store.resume(&paused, now.wall).during("resuming"),
+            Some(paused) => self.store.resume(&paused, now.wall).during("resuming").advise(MEND_PAUSE),
             None => Ok(()),
         };
         let waiting = self.queue.waiting();
@@ -185,9 +193,13 @@ impl<F: Fs> Spooler<F> {
         if there.is_ok_and(|there| there == self.queue.paused().is_some()) {
             return;
         }
-        if let Ok(paused) = pause::read(self.store.fs(), self.store.root(), now.wall) {
-            self.queue.set_paused(paused, now);
+        let Ok(paused) = pause::read(self.store.fs(), self.store.root(), now.wall) else { return };
+        if let (Some(before), None) = (self.queue.paused(), &paused)
+            && let Err(error) = self.store.remember(before, now.wall)
+        {
+            tracing::warn!(%error, "remembering the pause that ended");
         }
+        self.queue.set_paused(paused, now);
     }
 
     fn prune(&mut self, ids: &[Id], receipt: Receipt) {

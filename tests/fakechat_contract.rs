@@ -5,6 +5,8 @@
 
 #[path = "fakechat_contract/double.rs"]
 mod double;
+#[path = "fakechat_contract/mcp.rs"]
+mod mcp;
 #[path = "fakechat_contract/real.rs"]
 mod real;
 

@@ -80,7 +80,7 @@ impl Guard {
             "the breaker tripped: {why}; further ones are refused until a person runs `anna-relay reset-breaker`. \
              Hand nothing off until then, and say so if asked"
         );
-        self.wires.queue.send(ToQueue(Event::Notify(text)));
+        self.wires.notify(text);
     }
 
     fn reset(&self, receipt: Receipt) {
@@ -95,7 +95,7 @@ impl Guard {
                 "the breaker was reset: hand-offs go through again; {refused} {were} refused meanwhile \
                  (`anna-relay list --state failed`)"
             );
-            self.wires.queue.send(ToQueue(Event::Notify(text)));
+            self.wires.notify(text);
         }
         if let Receipt::Request(request) = receipt {
             let answer = json!({ "was_tripped": was_tripped, "refused": refused });

@@ -1,15 +1,26 @@
-//! The OrphanReaper: says who holds the two ports, and ends an orphan that does.
+//! The OrphanReaper: says who holds the two ports, tells the sides when that changes, and ends an orphan.
+//!
+//! A side asks ([`Judge`]) whenever it is about to act. Beside that the ports are swept at each ping of the
+//! Supervisor, for a session can end, and leave an open websocket behind, while there is nothing to push.
+
+mod deaf;
 
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use actix::prelude::*;
 
 use crate::config::{Holder, Side};
-use crate::control::wire::{HolderStatus, SessionStatus};
-use crate::message::{Judge, Ping, Reload};
-use crate::port::{self, Orphan, Verdict};
+use crate::control::wire::{Activity, HolderStatus, SessionStatus};
+use crate::handoff::SessionKey;
+use crate::message::{Judge, Ping, Reload, Seen, ToQueue, ToSide};
+use crate::port::end::EndCause;
+use crate::port::registry::{self, Entry};
+use crate::port::{self, Orphan, Session, Verdict};
+use crate::queue::event::{Doing, Event};
+
+use deaf::Deaf;
 
 use super::wires::Wires;
 
@@ -20,96 +31,195 @@ use crate::message::Fault;
 pub const NAME: &str = "orphan_reaper";
 /// How long a verdict is waited for: it takes less than a millisecond, or some 10 where all processes are looked at.
 pub const JUDGE_WITHIN: Duration = Duration::from_secs(5);
+/// What the sessions are doing is read at every so-manieth sweep: each time wakes a thread, and what follows from it
+/// waits for a person.
+const READ_EVERY: u32 = 2;
+/// The same while nothing is with the brain.
+const READ_IDLE_EVERY: u32 = 4;
 
 /// The actor.
 pub struct OrphanReaper {
     wires: Rc<Wires>,
-    judge: Arc<Mutex<port::Judge>>,
-    /// Of each side: what it was last warned of, so that each is said once.
-    warned: [Option<String>; 2],
-    ending: [bool; 2],
+    ports: [Port; 2],
+    sweeps: u32,
+}
+
+/// What is known of a side's port.
+#[derive(Default)]
+struct Port {
+    /// Whether a side asked since the last sweep, and was told something other than a live session.
+    asked: bool,
+    /// What was last warned of, so that each is said once.
+    warned: Option<String>,
+    /// The orphan that is being ended.
+    ending: bool,
+    /// The orphan that could not be ended, so that this too is said once.
+    survivor: Option<SessionKey>,
+    /// The live session, with what it was last seen to do.
+    session: Option<(SessionKey, Option<Entry>)>,
+    deaf: Deaf,
 }
 
 impl OrphanReaper {
     /// A reaper.
     #[must_use]
     pub fn new(wires: Rc<Wires>) -> Self {
-        let judge = Arc::new(Mutex::new(port::Judge::of_this_user()));
-        OrphanReaper { wires, judge, warned: [None, None], ending: [false, false] }
+        OrphanReaper { wires, ports: Default::default(), sweeps: 0 }
     }
 
+    fn port(&mut self, side: Side) -> &mut Port {
+        &mut self.ports[side as usize]
+    }
+
+    /// Who holds the port: at once where nothing has changed, else by a look that may block.
     fn look(&self, side: Side) -> impl Future<Output = Verdict> + use<> {
-        let (judge, port) = (Arc::clone(&self.judge), self.wires.config().relay.port(side));
+        let (judge, port) = (Arc::clone(&self.wires.judge), self.wires.config().relay.port(side));
         async move {
+            let still = judge.try_lock().ok().and_then(|judge| judge.still(port));
+            if let Some(verdict) = still {
+                return verdict;
+            }
             let looking =
                 tokio::task::spawn_blocking(move || judge.lock().unwrap_or_else(PoisonError::into_inner).judge(port));
             looking.await.unwrap_or_else(|_| Verdict::Unknown { why: "looking for it failed".to_owned() })
         }
     }
 
+    /// Looks, and tells the side too.
+    fn sweep(&self, side: Side, ctx: &mut Context<Self>) {
+        let at = self.wires.now().mono;
+        ctx.spawn(self.look(side).into_actor(self).map(move |verdict, act, ctx| {
+            act.saw(side, &verdict, ctx);
+            let deaf = act.port(side).deaf.shown();
+            act.wires.side(side).send(ToSide::Seen(Box::new(Seen { at, verdict, deaf })));
+        }));
+    }
+
     fn saw(&mut self, side: Side, verdict: &Verdict, ctx: &mut Context<Self>) {
-        self.show(side, verdict);
+        self.show(side, verdict, ctx);
         if self.wires.config().relay.holder == Holder::Any {
             return;
         }
+        if let Verdict::Orphan(orphan) = verdict {
+            self.end(side, orphan, ctx);
+        }
         let warning = match verdict {
-            Verdict::Orphan(orphan) => {
-                self.end(side, orphan.clone(), ctx);
-                Some(format!(
-                    "an orphaned fakechat holds the {side}'s port (pid {}): its session has ended; it is being ended",
-                    orphan.listener.pid
-                ))
-            }
+            Verdict::Orphan(orphan) => Some(format!(
+                "an orphaned fakechat holds the {side}'s port (pid {}): its session has ended; it is being ended",
+                orphan.listener.pid
+            )),
             Verdict::Foreign { pid, command, why } => {
                 let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
                 let command = command.as_deref().map(|command| format!(", {command}")).unwrap_or_default();
                 Some(format!("a stranger holds the {side}'s port{pid}{command}: {why}; nothing is said to it"))
             }
-            _ => None,
+            // Who cannot be seen for a moment may be the same as before.
+            Verdict::Unknown { .. } => return,
+            Verdict::Free | Verdict::Live { .. } => None,
         };
-        let before = std::mem::replace(&mut self.warned[side as usize], warning.clone());
+        self.look_for_deaf(side, *verdict == Verdict::Free, ctx);
+        let before = std::mem::replace(&mut self.port(side).warned, warning.clone());
         if let Some(warning) = warning.filter(|warning| before.as_ref() != Some(warning)) {
             self.wires.stream.warn(&warning);
         }
     }
 
-    fn show(&self, side: Side, verdict: &Verdict) {
+    fn show(&mut self, side: Side, verdict: &Verdict, ctx: &mut Context<Self>) {
         let holder = |process: &port::Process| HolderStatus { pid: process.pid, command: process.command() };
-        let mut board = self.wires.board.borrow_mut();
-        let shown = board.side(side);
-        (shown.holder, shown.session) = match verdict {
-            Verdict::Live { listener, session } => {
-                let activity = port::registry::activity(session.key());
-                let (status, waiting_for) = activity.map(|entry| (entry.status, entry.waiting_for)).unwrap_or_default();
-                (Some(holder(listener)), Some(SessionStatus { pid: session.pid, status, waiting_for }))
-            }
+        let (holder, session) = match verdict {
+            Verdict::Live { listener, session } => (Some(holder(listener)), Some(session)),
             Verdict::Orphan(orphan) => (Some(holder(&orphan.listener)), None),
             Verdict::Foreign { pid: Some(pid), command, .. } => {
                 (Some(HolderStatus { pid: *pid, command: command.clone().unwrap_or_default() }), None)
             }
             _ => (None, None),
         };
+        self.wires.board.borrow_mut().side(side).holder = holder;
+        let key = session.map(Session::key);
+        if self.port(side).session.as_ref().map(|(key, _)| *key) != key {
+            self.port(side).session = key.map(|key| (key, None));
+            self.read_activity(ctx);
+        }
+        self.show_session(side);
     }
 
-    fn end(&mut self, side: Side, orphan: Orphan, ctx: &mut Context<Self>) {
-        if std::mem::replace(&mut self.ending[side as usize], true) {
+    fn show_session(&mut self, side: Side) {
+        let session = self.port(side).session.as_ref().map(|(key, entry)| SessionStatus {
+            pid: key.pid,
+            status: entry.as_ref().and_then(|entry| entry.status),
+            waiting_for: entry.as_ref().and_then(|entry| entry.waiting_for.clone()),
+        });
+        self.wires.board.borrow_mut().side(side).session = session;
+    }
+
+    /// Reads what the live sessions are doing.
+    fn read_activity(&self, ctx: &mut Context<Self>) {
+        let sessions = self.ports.each_ref().map(|port| port.session.as_ref().map(|(key, _)| *key));
+        if sessions == [None; 2] {
             return;
         }
-        let port = self.wires.config().relay.port(side);
-        let ending = tokio::task::spawn_blocking(move || port::end::end(&orphan, port));
-        ctx.spawn(ending.into_actor(self).map(move |ended, act, _| {
-            act.ending[side as usize] = false;
-            match ended {
-                Ok(Ok(ended)) => {
-                    act.wires.stream.note(&format!("the orphan on the {side}'s port was ended ({:?})", ended.pids))
-                }
-                Ok(Err(error)) => {
-                    act.wires.stream.warn(&format!("the orphan on the {side}'s port could not be ended: {error}"))
-                }
-                Err(_) => tracing::error!("ending an orphan failed"),
+        let reading =
+            tokio::task::spawn_blocking(move || sessions.map(|key| key.map(|key| (key, registry::activity(key)))));
+        ctx.spawn(reading.into_actor(self).map(|read, act, _| {
+            for (side, read) in Side::BOTH.into_iter().zip(read.into_iter().flatten()) {
+                let Some((key, entry)) = read else { continue };
+                act.does(side, key, entry);
             }
         }));
     }
+
+    fn does(&mut self, side: Side, key: SessionKey, entry: Option<Entry>) {
+        let Some((_, known)) = self.port(side).session.as_mut().filter(|(now, _)| *now == key) else { return };
+        // A wait is told again and again: a Queue that was started again has to hear of it too.
+        let waits = entry.as_ref().is_some_and(|entry| entry.status == Some(Activity::Waiting));
+        let news = waits || (entry.is_some() && *known != entry);
+        *known = entry.clone();
+        self.show_session(side);
+        if let Some(Entry { status, since, waiting_for, .. }) = entry.filter(|_| news && side == Side::Brain) {
+            self.wires.queue.send(ToQueue(Event::Brain(Doing { session: key, status, since, waiting_for })));
+        }
+    }
+
+    fn end(&mut self, side: Side, orphan: &Orphan, ctx: &mut Context<Self>) {
+        if std::mem::replace(&mut self.port(side).ending, true) {
+            return;
+        }
+        let (port, orphan) = (self.wires.config().relay.port(side), orphan.clone());
+        let key = orphan.listener.key();
+        let ending = tokio::task::spawn_blocking(move || port::end::end(&orphan, port));
+        ctx.spawn(ending.into_actor(self).map(move |ended, act, ctx| {
+            act.port(side).ending = false;
+            let stream = &act.wires.stream;
+            match ended {
+                Ok(Ok(ended)) if ended.pids.is_empty() => {
+                    stream.note(&format!("the orphan on the {side}'s port (pid {}) is gone", key.pid));
+                }
+                Ok(Ok(ended)) => {
+                    let how = if ended.forced { "; it took SIGKILL" } else { "" };
+                    stream.note(&format!("the orphan on the {side}'s port was ended (pid {}{how})", pids(&ended.pids)));
+                }
+                // It is not what it was any more, or not alone: the next look says what now is.
+                Ok(Err(error)) if matches!(error.cause, EndCause::Changed(_) | EndCause::StillHeld) => {
+                    tracing::info!(side = side.name(), %error, "an orphan was not ended");
+                }
+                Ok(Err(error)) => {
+                    if act.port(side).survivor.replace(key) != Some(key) {
+                        act.wires.stream.warn(&format!(
+                            "the orphan on the {side}'s port could not be ended: {error}; `kill -9 {}` may",
+                            key.pid
+                        ));
+                    }
+                    return;
+                }
+                Err(_) => return tracing::error!("ending an orphan failed"),
+            }
+            act.sweep(side, ctx);
+        }));
+    }
+}
+
+fn pids(pids: &[u32]) -> String {
+    pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl Actor for OrphanReaper {
@@ -121,6 +231,7 @@ impl Handler<Judge> for OrphanReaper {
 
     fn handle(&mut self, Judge(side): Judge, _: &mut Self::Context) -> Self::Result {
         Box::pin(self.look(side).into_actor(self).map(move |verdict, act, ctx| {
+            act.port(side).asked = !matches!(verdict, Verdict::Live { .. });
             act.saw(side, &verdict, ctx);
             verdict
         }))
@@ -133,9 +244,20 @@ impl Handler<Ping> for OrphanReaper {
     /// The Supervisor's ping is also the time to sweep.
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
         self.wires.answer_ping(NAME);
-        for side in Side::BOTH {
-            let looking = self.look(side).into_actor(self);
-            ctx.spawn(looking.map(move |verdict, act, ctx| act.saw(side, &verdict, ctx)));
+        // Where anybody may hold the port it is only shown who does, and a stranger costs a look at all processes.
+        let any = self.wires.config().relay.holder == Holder::Any;
+        if !any || self.sweeps.is_multiple_of(READ_IDLE_EVERY) {
+            for side in Side::BOTH {
+                // A side without a websocket looks itself, about as often.
+                if !std::mem::take(&mut self.port(side).asked) {
+                    self.sweep(side, ctx);
+                }
+            }
+        }
+        self.sweeps = self.sweeps.wrapping_add(1);
+        let nothing_there = self.wires.board.borrow().queue.counts.brain == 0;
+        if self.sweeps.is_multiple_of(if nothing_there { READ_IDLE_EVERY } else { READ_EVERY }) {
+            self.read_activity(ctx);
         }
     }
 }

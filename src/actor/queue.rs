@@ -2,6 +2,7 @@
 //! carries out what comes back.
 
 use std::rc::Rc;
+use std::sync::{Arc, PoisonError};
 
 use actix::prelude::*;
 
@@ -19,14 +20,19 @@ use crate::message::Fault;
 
 /// The actor's name.
 pub const NAME: &str = "queue";
+/// At every so-manieth ping it looks at the disk with nothing else to do there: each time wakes a thread.
+const TICK_EVERY: u32 = 2;
 
 /// The actor.
 pub struct Queue {
     wires: Rc<Wires>,
+    /// Tells it from its predecessors; its first push token.
+    number: u64,
     /// At home while no batch is under way.
     spooler: Option<Spooler>,
     pending: Vec<Event>,
     wake: Option<SpawnHandle>,
+    pings: u32,
     draining: bool,
 }
 
@@ -34,12 +40,16 @@ impl Queue {
     /// A queue that recovers the spool as soon as it is started.
     #[must_use]
     pub fn new(wires: Rc<Wires>) -> Self {
-        Queue { wires, spooler: None, pending: Vec::new(), wake: None, draining: false }
+        let number = wires.token_range();
+        Queue { wires, number, spooler: None, pending: Vec::new(), wake: None, pings: 0, draining: false }
     }
 
     fn recover(&mut self, ctx: &mut Context<Self>) {
-        let (config, now, tokens) = (self.wires.config(), self.wires.now(), self.wires.token_range());
+        let (config, now, tokens) = (self.wires.config(), self.wires.now(), self.number);
+        let spool = Arc::clone(&self.wires.spool);
         let opening = tokio::task::spawn_blocking(move || -> Result<Spooler> {
+            let mut owner = spool.lock().unwrap_or_else(PoisonError::into_inner);
+            *owner = tokens;
             Spooler::open(Store::open(&config.paths.spool())?, Settings::from(&*config), tokens, now)
         });
         ctx.spawn(opening.into_actor(self).map(|opened, act, ctx| match opened {
@@ -48,6 +58,13 @@ impl Queue {
                 act.wires.supervisor.send(ToSupervisor::Recovered);
                 act.pending.push(Event::Tick);
                 act.pending.push(Event::Count);
+                let untold = act.wires.notices.borrow();
+                let again = |(number, text): (&u64, &String)| Event::Notify {
+                    text: text.clone(),
+                    receipt: Receipt::Notice(*number),
+                };
+                act.pending.extend(untold.iter().map(again));
+                drop(untold);
                 act.pump(ctx);
             }
             Ok(Err(error)) => {
@@ -69,7 +86,13 @@ impl Queue {
             ctx.cancel_future(handle);
         }
         let (events, now) = (std::mem::take(&mut self.pending), self.wires.now());
+        let (spool, me) = (Arc::clone(&self.wires.spool), self.number);
         let working = tokio::task::spawn_blocking(move || {
+            let owner = spool.lock().unwrap_or_else(PoisonError::into_inner);
+            if *owner != me {
+                // The actor has fallen, and its successor has read the spool.
+                return (spooler, Outcome::default());
+            }
             let outcome = spooler.process(events, now);
             (spooler, outcome)
         });
@@ -109,6 +132,7 @@ impl Queue {
             Effect::Push { side, token, uploads } => self.wires.side(side).send(ToSide::Push { token, uploads }),
             Effect::Note { .. } | Effect::Warn { .. } => self.wires.stream.record(&effect),
             Effect::Done(Receipt::Frame(side, seq)) => self.wires.side(side).send(ToSide::Taken(seq)),
+            Effect::Done(Receipt::Notice(number)) => drop(self.wires.notices.borrow_mut().remove(&number)),
             Effect::Answer(Receipt::Request(request), result) => {
                 self.wires.control.send(ToControl::Answer(request, result));
             }
@@ -141,8 +165,11 @@ impl Handler<Ping> for Queue {
     /// The Supervisor's ping is also the tick by which files that people make or remove are seen.
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
         self.wires.answer_ping(NAME);
-        self.pending.push(Event::Tick);
-        self.pump(ctx);
+        self.pings = self.pings.wrapping_add(1);
+        if self.pings.is_multiple_of(TICK_EVERY) {
+            self.pending.push(Event::Tick);
+            self.pump(ctx);
+        }
     }
 }
 

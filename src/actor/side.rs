@@ -4,6 +4,7 @@
 //! for no other side. Whose fakechat it is, is asked before a websocket is opened, once it is open and before each
 //! push; frames are acted on only after the second answer.
 
+mod holder;
 mod push;
 mod reader;
 
@@ -19,7 +20,6 @@ use crate::control::wire::SideState;
 use crate::fakechat::frame::Frame;
 use crate::handoff::SessionKey;
 use crate::message::{Ping, Reload, ToQueue, ToSide};
-use crate::port::Verdict;
 use crate::queue::Token;
 use crate::queue::event::{Event, Upload};
 use crate::side::{Connection, Input};
@@ -59,11 +59,32 @@ struct Order {
     uploads: Vec<Upload>,
 }
 
+/// Who is at the other end of the websocket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Peer {
+    /// Its fakechat: it takes its port once, so while it is there it is the same one that has it.
+    listener: SessionKey,
+    session: SessionKey,
+}
+
+/// Why the port's holder is not dealt with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Bar {
+    /// The word for it.
+    state: SideState,
+    why: String,
+    /// Whether it is known who holds the port.
+    sure: bool,
+}
+
 /// The websocket, once it is known whose it is.
 struct Link {
     /// Counts websockets.
     epoch: u64,
-    session: Option<SessionKey>,
+    /// Since when it is known whose it is.
+    since: Duration,
+    /// None where holders are not told apart.
+    peer: Option<Peer>,
     reader: SpawnHandle,
 }
 
@@ -78,8 +99,10 @@ pub struct SideActor<R: Role> {
     /// Pushes whose 204 is not yet old enough, with the time it will be.
     confirming: Vec<(Token, Duration)>,
     wake: Option<SpawnHandle>,
-    /// Why the port's holder is not dealt with.
-    barred: Option<(SideState, String)>,
+    /// Why the port's holder is not dealt with; none where it is, or nothing is known of it.
+    barred: Option<Bar>,
+    /// The process ids of sessions that were started for this side and have no channel.
+    deaf: Vec<u32>,
     was_online: bool,
     closing: bool,
     role: PhantomData<R>,
@@ -100,6 +123,7 @@ impl<R: Role> SideActor<R> {
             confirming: Vec::new(),
             wake: None,
             barred: None,
+            deaf: Vec::new(),
             was_online: false,
             closing: false,
             role: PhantomData,
@@ -138,31 +162,21 @@ impl<R: Role> SideActor<R> {
         }));
     }
 
-    /// Whether that holder of the port may be dealt with; else what it is instead.
-    fn admit(verdict: &Verdict) -> Result<Option<SessionKey>, (SideState, String)> {
-        match verdict {
-            Verdict::Live { session, .. } => Ok(Some(session.key())),
-            Verdict::Free => Err((SideState::Offline, "nobody listens on the port".to_owned())),
-            Verdict::Orphan(_) => {
-                Err((SideState::Orphan, "the session of the fakechat on the port has ended".to_owned()))
-            }
-            Verdict::Foreign { why, .. } => Err((SideState::Foreign, why.clone())),
-            Verdict::Unknown { why } => Err((
-                SideState::Offline,
-                format!(
-                    "whose fakechat it is cannot be told ({why}); if this machine cannot tell, set relay.holder = \"any\""
-                ),
-            )),
-        }
-    }
-
     fn show(&self) {
         let mut board = self.wires.board.borrow_mut();
         let side = board.side(R::SIDE);
-        let (state, why) = match &self.barred {
-            Some((state, why)) if !self.connection.is_up() => (*state, Some(why.clone())),
-            _ => (self.connection.state(), self.connection.why().map(str::to_owned)),
-        };
+        let (mut state, mut why) = (self.connection.state(), self.connection.why().map(str::to_owned));
+        if let Some(bar) = self.barred.as_ref().filter(|_| !self.connection.is_up()) {
+            why = Some(bar.why.clone());
+            if bar.state != SideState::Offline {
+                state = bar.state;
+            }
+        }
+        if let (Some(pid), SideState::Offline | SideState::Connecting) = (self.deaf.first(), state) {
+            why = Some(format!(
+                "the session there is (pid {pid}) has no channel: its fakechat found the port taken, or ended; restart it"
+            ));
+        }
         // Trying again and again is one state to a person.
         let settled = |state| if state == SideState::Connecting { SideState::Offline } else { state };
         if side.since.is_none() || settled(side.state) != settled(state) {
@@ -187,7 +201,7 @@ impl<R: Role> SideActor<R> {
     }
 
     fn report(&self) {
-        let session = self.link.as_ref().and_then(|link| link.session);
+        let session = self.link.as_ref().and_then(|link| link.peer).map(|peer| peer.session);
         self.wires.queue.send(ToQueue(Event::Side { side: R::SIDE, online: self.was_online, session }));
     }
 
@@ -197,8 +211,10 @@ impl<R: Role> SideActor<R> {
             ctx.cancel_future(link.reader);
             tracing::info!(side = R::SIDE.name(), why, "the websocket is gone");
         }
+        // The queue hears first that the side is away: else it would begin the next push, which comes to nothing.
+        self.step(Input::Lost(why.clone()), ctx);
         self.fail_pushes(&why, ctx);
-        self.step(Input::Lost(why), ctx);
+        self.begin_next(ctx);
     }
 }
 
@@ -228,6 +244,7 @@ impl<R: Role> Handler<ToSide> for SideActor<R> {
                 self.send_on();
                 self.report();
             }
+            ToSide::Seen(seen) => self.seen(*seen, ctx),
             ToSide::Close => {
                 self.closing = true;
                 self.lose("the bridge stops".to_owned(), ctx);

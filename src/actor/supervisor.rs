@@ -40,6 +40,8 @@ const PATIENCE: u32 = 3;
 const BACK_OFF: Duration = Duration::from_millis(100);
 /// The longest wait before a restart.
 const MAX_BACK_OFF: Duration = Duration::from_secs(5);
+/// While the bridge stops: how soon the Queue is asked again, if a side still has something that it took.
+const DRAIN_AGAIN: Duration = Duration::from_millis(20);
 /// More restarts than this within [`BUDGET_WINDOW`] and the process ends, for systemd to start it again.
 const BUDGET: usize = 5;
 /// See [`BUDGET`].
@@ -75,6 +77,9 @@ struct Running {
     reload: Recipient<Reload>,
 }
 
+/// Told at each tick whether all actors had answered.
+type Alive = dyn Fn(&Wires, bool);
+
 /// The actor.
 pub struct Supervisor {
     wires: Rc<Wires>,
@@ -84,19 +89,18 @@ pub struct Supervisor {
     /// When actors were started again, lately.
     restarts: VecDeque<Duration>,
     stage: watch::Sender<Stage>,
-    /// Called at each tick at which all actors had answered.
-    alive: Box<dyn Fn(&Wires)>,
+    alive: Box<Alive>,
     tick: Duration,
 }
 
 impl Supervisor {
-    /// A supervisor that starts all actors when it is started. `alive` is told at each tick that all is well.
+    /// A supervisor that starts all actors when it is started. `alive` is told at each tick whether all is well.
     #[must_use]
     pub fn new(
         wires: Rc<Wires>,
         listener: UnixListener,
         stage: watch::Sender<Stage>,
-        alive: impl Fn(&Wires) + 'static,
+        alive: impl Fn(&Wires, bool) + 'static,
     ) -> Self {
         let child = |name, start| Child { name, start, running: None, silent: 0, restarts: 0 };
         // Those that others send to come first.
@@ -144,6 +148,10 @@ impl Supervisor {
         let name = child.name;
         self.wires.stream.warn(&format!("a part of the relay failed ({name}: {why}); it is started again"));
         tracing::error!(actor = name, why, "an actor failed");
+        // At once: else the Queue goes on giving it pushes, and has to take each for begun.
+        for side in Side::BOTH.into_iter().filter(|side| name_of(*side) == name) {
+            self.wires.queue.send(ToQueue(Event::SideReset(side)));
+        }
         self.restarts.push_back(now);
         self.restarts.retain(|at| now.saturating_sub(*at) <= BUDGET_WINDOW);
         if self.restarts.len() > BUDGET {
@@ -173,17 +181,13 @@ impl Supervisor {
                 wires.control.send(ToControl::Resend);
             }
             control::NAME => wires.control.send(ToControl::Resend),
-            Brain::NAME => wires.queue.send(ToQueue(Event::SideReset(Side::Brain))),
-            Bot::NAME => wires.queue.send(ToQueue(Event::SideReset(Side::Bot))),
             _ => {}
         }
     }
 
     /// Asks all whether they are there, and puts an end to those that are not.
     fn tick(&mut self, ctx: &mut Context<Self>) {
-        if self.children.iter().all(|child| child.silent == 0 && child.running.is_some()) {
-            (self.alive)(&self.wires);
-        }
+        (self.alive)(&self.wires, self.children.iter().all(|child| child.silent == 0 && child.running.is_some()));
         for child in &mut self.children {
             let Some(running) = &child.running else { continue };
             child.silent += 1;
@@ -228,7 +232,7 @@ impl Actor for Supervisor {
 impl Handler<ToSupervisor> for Supervisor {
     type Result = ();
 
-    fn handle(&mut self, message: ToSupervisor, _: &mut Self::Context) {
+    fn handle(&mut self, message: ToSupervisor, ctx: &mut Self::Context) {
         match message {
             ToSupervisor::Pong(name) => {
                 if let Some(child) = self.children.iter_mut().find(|child| child.name == name) {
@@ -253,9 +257,20 @@ impl Handler<ToSupervisor> for Supervisor {
                         self.wires.side(side).send(ToSide::Close);
                     }
                     self.stage.send_replace(Stage::Drained);
+                } else {
+                    // What was taken is on its way to the Queue, or dealt with by now.
+                    ctx.run_later(DRAIN_AGAIN, |act, _| act.wires.queue.send(ToQueue(Event::Drain)));
                 }
             }
         }
+    }
+}
+
+/// The name of a side's actor.
+fn name_of(side: Side) -> &'static str {
+    match side {
+        Side::Brain => Brain::NAME,
+        Side::Bot => Bot::NAME,
     }
 }
 

@@ -2,8 +2,9 @@
 //! sent into an empty slot is dropped; whoever cares sends it again when told (`Resend`).
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use actix::prelude::*;
@@ -14,7 +15,7 @@ use crate::control::wire::{BreakerStatus, Status};
 use crate::guard::Breaker;
 use crate::message::{Judge, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor};
 use crate::port::Verdict;
-use crate::queue::Now;
+use crate::queue::{Event, Now, Receipt};
 use crate::stream::Stream;
 
 use super::board::Board;
@@ -77,10 +78,18 @@ pub struct Wires {
     pub board: RefCell<Board>,
     /// The breaker: a Guard that is started again stays tripped.
     pub breaker: RefCell<Breaker>,
+    /// What the Guard has to say to the bot and the bot was not told yet, by number: it outlives the Queue.
+    pub notices: RefCell<BTreeMap<u64, String>>,
+    /// Held by whoever works on the spool, with the number of the Queue whose it is: one that fell may have left a
+    /// thread there.
+    pub spool: Arc<Mutex<u64>>,
+    /// What is remembered of the ports: an OrphanReaper that is started again knows the sessions that were there.
+    pub judge: Arc<Mutex<crate::port::Judge>>,
     /// Anna's record of events.
     pub stream: Stream,
     config: RefCell<Arc<Config>>,
     next_token: Cell<u64>,
+    next_notice: Cell<u64>,
     started: Instant,
     /// By name: the way to have an actor fail.
     #[cfg(debug_assertions)]
@@ -102,9 +111,13 @@ impl Wires {
             intakes: Default::default(),
             board: RefCell::default(),
             breaker: RefCell::new(breaker),
+            notices: RefCell::default(),
+            spool: Arc::default(),
+            judge: Arc::new(Mutex::new(crate::port::Judge::of_this_user())),
             stream,
             config: RefCell::new(config),
             next_token: Cell::new(0),
+            next_notice: Cell::new(0),
             started: Instant::now(),
             #[cfg(debug_assertions)]
             faults: RefCell::default(),
@@ -153,6 +166,13 @@ impl Wires {
     /// A range of push tokens for a Queue that starts, apart from those of its predecessors.
     pub fn token_range(&self) -> u64 {
         self.next_token.replace(self.next_token.get() + (1 << 40))
+    }
+
+    /// Has the bot told something, once, also if the Queue falls meanwhile.
+    pub fn notify(&self, text: String) {
+        let number = self.next_notice.replace(self.next_notice.get() + 1);
+        self.notices.borrow_mut().insert(number, text.clone());
+        self.queue.send(ToQueue(Event::Notify { text, receipt: Receipt::Notice(number) }));
     }
 
     /// Who holds the side's port; [`Verdict::Unknown`] if nobody can say in time.

@@ -8,7 +8,10 @@ use clap::Command;
 use clap_mangen::Man;
 
 use super::{PROGRAM, command, out};
-use crate::error::{During, Result};
+use crate::error::{Advise, During, Result};
+
+/// What to do where the pages cannot be written.
+const ELSEWHERE: &str = "give a folder that this user may write";
 
 /// The commands' exit codes beyond those of all: `spec.md`, "Commands".
 const EXIT: &[(&str, &[(u8, &str)])] = &[
@@ -69,10 +72,10 @@ pub fn run(dir: Option<&Path>) -> Result<()> {
     let Some(dir) = dir else {
         return pages.first().map_or(Ok(()), |(_, page)| out::print(page));
     };
-    fs::create_dir_all(dir).during(format!("creating the folder {}", dir.display()))?;
+    fs::create_dir_all(dir).during(format!("creating the folder {}", dir.display())).advise(ELSEWHERE)?;
     for (name, page) in pages {
         let file = dir.join(format!("{name}.1"));
-        fs::write(&file, page).during(format!("writing the man page {}", file.display()))?;
+        fs::write(&file, page).during(format!("writing the man page {}", file.display())).advise(ELSEWHERE)?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use crate::config::Config;
 use crate::control::client::Client;
 use crate::control::wire::Command;
-use crate::error::{During, Error, Kind, Result};
+use crate::error::{Advise, During, Error, Kind, Result};
 use crate::fakechat::upload::MAX_BODY;
 use crate::handoff::listed::Listed;
 use crate::handoff::{HandOff, Id};
@@ -56,13 +56,19 @@ pub fn run(config: &Config, args: &super::Send) -> Result<()> {
 }
 
 fn from_stdin() -> Result<String> {
-    let mut text = String::new();
-    io::stdin().take(MAX_BODY).read_to_string(&mut text).during("reading the hand-off from standard input")?;
-    Ok(text)
+    const DOING: &str = "reading the hand-off from standard input";
+    let mut text = Vec::new();
+    io::stdin().take(MAX_BODY + 1).read_to_end(&mut text).during(DOING).advise("give it a file or a pipe")?;
+    if text.len() as u64 > MAX_BODY {
+        return Err(Error::failed(format!("{DOING}: it is longer than the {MAX_BODY} bytes that fakechat takes"))
+            .hint("send where it lies instead"));
+    }
+    String::from_utf8(text).during(DOING).advise("what is no text in UTF-8 goes along as a --file")
 }
 
 fn absolute(path: &PathBuf) -> Result<PathBuf> {
-    std::fs::canonicalize(path).during(format_args!("taking the file {}", path.display()))
+    let doing = format!("taking the file {}", path.display());
+    std::fs::canonicalize(path).during(doing).advise("give the path of a file that this user can read")
 }
 
 /// Waits until it has a result or is given up: told by the bridge, or, while none runs, by a look now and then.

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use crate::config::{Config, Side};
 use crate::control::client::Client;
 use crate::control::wire::{BreakerStatus, Command, SideState, SideStatus, Status};
-use crate::error::{During, Error, Kind, Result};
+use crate::error::{Advise, During, Error, Kind, Result};
 use crate::handoff::life::State;
 use crate::spool::read::Reader;
 use crate::spool::{RealFs, pause};
@@ -77,7 +77,9 @@ fn without_bridge(config: &Config) -> Result<Status> {
         pid: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_s: None,
-        paused: pause::read(&RealFs, &root, now).during("reading whether the relay is paused")?,
+        paused: pause::read(&RealFs, &root, now)
+            .during("reading whether the relay is paused")
+            .advise("see to the file `paused` in the spool")?,
         breaker: BreakerStatus {
             limit: config.relay.breaker_count,
             window_s: config.relay.breaker_window.as_secs_f64(),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-use super::server::path;
+use super::server::{MAX_PATH, path};
 use super::wire::{Command, Reply, Request, Response, VERSION};
 
 /// How long an answer is waited for, where nothing else is asked: the bridge answers within milliseconds, unless its
@@ -29,13 +29,24 @@ impl Client {
     /// Something is there, but cannot be talked to.
     pub fn connect(spool: &Path) -> Result<Option<Client>> {
         let path = path(spool);
+        if path.as_os_str().len() > MAX_PATH {
+            // No bridge can have a socket there.
+            return Ok(None);
+        }
         match UnixStream::connect(&path) {
             Ok(stream) => Ok(Some(Client { stream: BufReader::new(stream) })),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 Ok(None)
             }
-            Err(error) => Err(Error::failed(format!("connecting to {}: {error}", path.display()))
-                .hint("the control socket is open to the user that runs the bridge alone")),
+            Err(error) => {
+                let hint = match error.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        "the control socket is open to the user that runs the bridge alone"
+                    }
+                    _ => "look at what lies there; `anna-relay check` says where `paths.state` is",
+                };
+                Err(Error::failed(format!("connecting to {}: {error}", path.display())).hint(hint))
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 
-use crate::error::{During, Result};
+use crate::error::{Advise, During, Error, Result};
 
 use super::wire::{Command, Refusal, Reply, Request, Response, VERSION};
 
@@ -26,11 +26,15 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// How many clients are served at a time; the next ones wait to be let in.
 pub const MAX_CLIENTS: usize = 512;
 
+/// What `sun_path` holds on Linux, less its NUL; macOS has 104.
+pub(super) const MAX_PATH: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
+
+/// What to do where it cannot be opened.
+const MEND: &str = "remove what lies there, or make its folder this user's own";
+
 /// Where the control socket is: in the spool, or, where that path is too long for a socket, in `$XDG_RUNTIME_DIR`.
 #[must_use]
 pub fn path(spool: &Path) -> PathBuf {
-    /// What `sun_path` holds on Linux, less its NUL; macOS has 104.
-    const MAX_PATH: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
     const NAME: &str = "anna-relay.sock";
     let own = spool.join(NAME);
     match std::env::var_os("XDG_RUNTIME_DIR") {
@@ -46,10 +50,15 @@ pub fn path(spool: &Path) -> PathBuf {
 pub fn listen(path: &Path) -> Result<UnixListener> {
     let doing = || format!("opening the control socket {}", path.display());
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).during(doing()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).during(doing()).advise(MEND),
         _ => {}
     }
-    let listener = UnixListener::bind(path).during(doing())?;
+    if path.as_os_str().len() > MAX_PATH {
+        return Err(Error::failed(format!("{}: that is longer than {MAX_PATH} bytes", doing())).hint(
+            "set XDG_RUNTIME_DIR to a private folder, where the socket then goes, or give paths.state a shorter path",
+        ));
+    }
+    let listener = UnixListener::bind(path).during(doing()).advise(MEND)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).during(doing())?;
     Ok(listener)
 }

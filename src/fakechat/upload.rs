@@ -14,7 +14,8 @@ use awc::body::SizedStream;
 use awc::error::{ConnectError, SendRequestError};
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt};
-use tokio::fs::File;
+use rustix::fs::OFlags;
+use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
@@ -171,7 +172,9 @@ async fn open(body: &Body) -> io::Result<Source> {
     match body {
         Body::Bytes(bytes) => Ok(Source::Bytes(bytes.clone())),
         Body::Path(path) => {
-            let file = File::open(path).await?;
+            // No link is followed, and no pipe waited for.
+            let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+            let file = OpenOptions::new().read(true).custom_flags(flags).open(path).await?;
             let about = file.metadata().await?;
             if !about.is_file() {
                 return Err(io::Error::other("not a regular file"));

@@ -144,7 +144,7 @@ impl HandOff {
     /// Whether it was not pushed since it was accepted or last retried.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
-        self.pushes.len() == self.retried.as_ref().map_or(0, |retry| retry.pushes)
+        self.pushes.len() == self.retried_from()
     }
 
     /// Whether it has to be pushed to the brain: it never was, its last push failed or was cut short, or the
@@ -163,12 +163,23 @@ impl HandOff {
             })
     }
 
-    /// How many pushes count towards `relay.max_attempts`: those since the last retry that failed for a reason
-    /// other than the relay's own stop.
+    /// How many pushes since the last retry failed for a reason other than the relay's own stop.
     #[must_use]
     pub fn failed_attempts(&self) -> usize {
-        let from = self.retried.as_ref().map_or(0, |retry| retry.pushes);
-        self.pushes.iter().skip(from).filter(|push| push.failed()).count()
+        self.pushes.iter().skip(self.retried_from()).filter(|push| push.failed()).count()
+    }
+
+    /// How many pushes count towards `relay.max_attempts`: those since the last retry, but for those that the relay's
+    /// own stop cut short. One that a session took counts too: where another is wanted, that session has ended
+    /// without an answer, and a hand-off that no session survives must not end them all.
+    #[must_use]
+    pub fn attempts(&self) -> usize {
+        let cut = |push: &&Push| push.outcome == PushOutcome::Unknown && push.why.is_none();
+        self.pushes.iter().skip(self.retried_from()).filter(|push| !cut(push)).count()
+    }
+
+    fn retried_from(&self) -> usize {
+        self.retried.as_ref().map_or(0, |retry| retry.pushes)
     }
 
     /// When the present wait for a result began.
@@ -207,6 +218,13 @@ impl HandOff {
         self.failed = None;
         self.alarmed = None;
         self.retried = Some(Retry { at: now, pushes: self.pushes.len() });
+    }
+
+    /// Strikes out its last push, of which not a byte was posted.
+    pub fn not_pushed(&mut self, push: usize) {
+        if self.pushes.len() == push + 1 && push >= self.retried_from() {
+            self.pushes.pop();
+        }
     }
 
     /// The brain has been told to stop work on it, or need not be.
@@ -362,6 +380,12 @@ mod tests {
         assert_eq!((h.state(), h.failed_attempts(), h.wants_push(None)), (State::New, 0, true));
         push(&mut h, PushOutcome::Sent, None);
         assert_eq!((h.state(), h.wants_push(None)), (State::Brain, false));
+        h.not_pushed(2);
+        assert_eq!(h.pushes.len(), 4, "only the last one can be struck out");
+        h.not_pushed(3);
+        assert_eq!((h.state(), h.pushes.len(), h.wants_push(None)), (State::New, 3, true));
+        h.not_pushed(2);
+        assert_eq!(h.pushes.len(), 3, "what was before the retry stays");
     }
 
     #[test]
@@ -372,6 +396,13 @@ mod tests {
         assert!(!h.wants_push(Some(new)));
         h.pushes[0].session = Some(old);
         assert!(h.wants_push(Some(new)) && !h.wants_push(Some(old)) && !h.wants_push(None));
+        push(&mut h, PushOutcome::Unknown, None);
+        push(&mut h, PushOutcome::Unknown, Some("dropped"));
+        assert_eq!(
+            (h.attempts(), h.failed_attempts()),
+            (2, 1),
+            "a session that ended with it counts, the relay's stop not"
+        );
     }
 
     #[test]

@@ -5,9 +5,18 @@ use std::io;
 use super::family::{MAX_DEPTH, Session, Table};
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{claudes, read, runs};
+pub(super) use linux::{claudes, glimpse, read, runs};
 #[cfg(not(target_os = "linux"))]
-pub(super) use portable::{claudes, read, runs};
+pub(super) use portable::{claudes, glimpse, read, runs};
+
+/// The least that is looked at to tell that a process is what it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Glimpse {
+    /// The process id of its parent.
+    pub parent: u32,
+    /// The kernel's short name for it, which changes when it becomes another program.
+    pub name: String,
+}
 
 /// Adds to the table: this process, its ancestors up to the first that is not fakechat, and the session it had.
 pub(super) fn gather(table: &mut Table, pid: u32, previous: Option<&Session>) -> io::Result<()> {
@@ -36,6 +45,7 @@ mod linux {
     use std::fs::{self, File};
     use std::io::{self, ErrorKind, Read};
 
+    use super::Glimpse;
     use crate::handoff::SessionKey;
     use crate::port::process::{PortSetting, Process, is_claude};
 
@@ -69,6 +79,13 @@ mod linux {
     /// of its files, for an ending process loses what else can be read of it before that.
     pub fn runs(key: SessionKey) -> bool {
         Stat::of(key.pid).is_ok_and(|stat| stat.started == key.started && !stat.zombie)
+    }
+
+    /// A glimpse of the very process that started then, if it runs and has not begun to end: a single small file.
+    pub fn glimpse(key: SessionKey) -> Option<Glimpse> {
+        let stat = Stat::of(key.pid).ok()?;
+        let same = stat.started == key.started && !stat.zombie && !stat.exiting;
+        same.then_some(Glimpse { parent: stat.parent, name: stat.name })
     }
 
     /// Every process that is Claude Code by its name, with what its environment says about the port where it says
@@ -235,6 +252,7 @@ mod portable {
 
     use sysinfo::{Pid, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
+    use super::Glimpse;
     use crate::handoff::SessionKey;
     use crate::port::process::{PortSetting, Process};
 
@@ -273,6 +291,14 @@ mod portable {
     /// Whether the very process that started then still runs.
     pub fn runs(key: SessionKey) -> bool {
         matches!(read(key.pid), Ok(Some(now)) if now.started == key.started && !now.zombie)
+    }
+
+    /// A glimpse of the very process that started then, if it runs.
+    #[cfg_attr(target_os = "linux", allow(dead_code, reason = "Linux has a cheaper one"))]
+    pub fn glimpse(key: SessionKey) -> Option<Glimpse> {
+        let now = read(key.pid).ok()??;
+        let same = now.started == key.started && !now.is_ending();
+        same.then_some(Glimpse { parent: now.parent, name: now.name })
     }
 
     fn from_sysinfo(found: &sysinfo::Process) -> Process {

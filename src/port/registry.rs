@@ -27,6 +27,8 @@ const MAX_WAITING_FOR: usize = 200;
 pub struct Entry {
     /// What it is doing, where that is a word we know.
     pub status: Option<Activity>,
+    /// When it began to do that, by the session's own account: tells one wait from the next.
+    pub since: Option<u64>,
     /// What it waits for. Text of another program: show it as such.
     pub waiting_for: Option<String>,
     /// Claude's own id of the session, which names its transcript.
@@ -80,6 +82,8 @@ struct Raw {
     #[serde(default)]
     status: Value,
     #[serde(default)]
+    status_updated_at: Value,
+    #[serde(default)]
     waiting_for: Value,
 }
 
@@ -97,7 +101,8 @@ impl Raw {
         let status = Activity::deserialize(self.status).ok();
         let waiting_for = self.waiting_for.as_str().filter(|_| status == Some(Activity::Waiting));
         let waiting_for = waiting_for.map(|text| text.chars().take(MAX_WAITING_FOR).collect());
-        Some(Entry { status, waiting_for, session_id: self.session_id, cwd: self.cwd })
+        let since = self.status_updated_at.as_u64();
+        Some(Entry { status, since, waiting_for, session_id: self.session_id, cwd: self.cwd })
     }
 }
 
@@ -123,6 +128,7 @@ mod tests {
         let entry = ask(REAL.as_bytes()).unwrap();
         assert_eq!(entry.status, Some(Activity::Waiting));
         assert_eq!(entry.waiting_for.as_deref(), Some("permission prompt"));
+        assert_eq!(entry.since, Some(1_796_034_282_754));
         assert_eq!(entry.session_id, "f2cdf2b6-6f56-4859-a797-13bf0c025814");
         assert_eq!(entry.cwd, Path::new("/home/anna/brain"));
     }

@@ -92,15 +92,18 @@ mod linux {
     }
 
     impl Lookup {
+        /// The process that had the port when it was last looked up, if it surely still has it.
+        pub fn still(&self, port: u16) -> Option<u32> {
+            self.known.filter(|known| known.holds(port)).map(|known| known.holder.pid)
+        }
+
         /// Who has the port.
         ///
         /// # Errors
         /// `/proc` cannot be read.
         pub fn holders(&mut self, port: u16) -> io::Result<Holders> {
-            if let Some(known) = self.known
-                && known.holds(port)
-            {
-                return Ok(Holders::Processes(vec![known.holder.pid]));
+            if let Some(pid) = self.still(port) {
+                return Ok(Holders::Processes(vec![pid]));
             }
             self.known = None;
             let sockets = reached(port)?;
@@ -241,6 +244,13 @@ mod portable {
     pub struct Lookup {}
 
     impl Lookup {
+        /// Nothing is remembered, so nothing is sure.
+        #[cfg_attr(target_os = "linux", allow(dead_code, reason = "Linux has one that remembers"))]
+        #[must_use]
+        pub fn still(&self, _: u16) -> Option<u32> {
+            None
+        }
+
         /// Who has the port.
         ///
         /// # Errors

@@ -1,15 +1,18 @@
 //! The hand-offs in memory, with indexes, so that no step looks at all of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+use time::OffsetDateTime;
 
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id, SessionKey};
 
+use super::answered::Answered;
 use super::event::{Now, Token};
 
-/// How many answered messages of closed hand-offs are remembered, for edits of them.
-const REMEMBERED_MESSAGES: usize = 10_000;
+/// Hand-offs accepted less than this before one another came at once.
+const AT_ONCE: time::Duration = time::Duration::SECOND;
 
 /// Word that has to be brought to a side.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,8 +85,11 @@ pub(super) struct Book {
     /// Unpaused time: the clock of waits.
     ran: Duration,
     ran_at: Option<Duration>,
-    messages: HashMap<String, Id>,
+    /// Also of hand-offs that are not in memory any more.
+    pub answered: Answered,
     next_seq: u64,
+    /// When the latest one was accepted.
+    last_created: Option<OffsetDateTime>,
 }
 
 impl Book {
@@ -99,21 +105,29 @@ impl Book {
         self.entries.keys().copied()
     }
 
-    pub fn answered_by(&self, message: &str) -> Option<Id> {
-        self.messages.get(message).copied()
-    }
-
     pub fn dirty(&self) -> Vec<Id> {
         self.entries.values().filter(|entry| entry.dirty).map(|entry| entry.h.id).collect()
     }
 
-    pub fn insert(&mut self, mut entry: Entry, now: Now) {
-        self.run_to(now, false);
+    pub fn insert(&mut self, mut entry: Entry, now: Now, paused: bool) {
+        self.run_to(now, paused);
         entry.seq = self.next_seq;
         entry.mark = self.ran;
         self.next_seq += 1;
-        self.messages.extend(entry.h.results.iter().map(|r| (r.message.clone(), entry.h.id)));
+        self.last_created = self.last_created.max(Some(entry.h.created));
+        for result in &entry.h.results {
+            self.answered.insert(&result.message, entry.h.id);
+        }
         self.entries.insert(entry.h.id, entry);
+    }
+
+    /// When a hand-off that is accepted now was accepted: later than those before it, also where they came at once,
+    /// for after a restart that is all that tells their order. A clock that was set back is not made up for.
+    pub fn next_created(&self, now: OffsetDateTime) -> OffsetDateTime {
+        match self.last_created {
+            Some(last) if last >= now && last - now < AT_ONCE => last + time::Duration::NANOSECOND,
+            _ => now,
+        }
     }
 
     pub fn remove(&mut self, id: Id) {
@@ -187,13 +201,10 @@ impl Book {
             self.alarms.insert((at, id));
         }
         self.alarmed += usize::from(index.alarmed);
-        if self.messages.len() > REMEMBERED_MESSAGES {
-            self.messages.retain(|_, id| self.entries.contains_key(id));
-        }
         let Some(entry) = self.entries.get_mut(&id) else { return };
         entry.index = index;
         if let Some(last) = entry.h.results.last() {
-            self.messages.insert(last.message.clone(), id);
+            self.answered.insert(&last.message, id);
         }
     }
 

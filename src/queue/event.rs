@@ -7,6 +7,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 
 use crate::config::Side;
+use crate::control::wire::Activity;
 use crate::error::Error;
 use crate::handoff::words::Part;
 use crate::handoff::{Id, Origin, SessionKey};
@@ -43,6 +44,8 @@ pub enum Receipt {
     Frame(Side, u64),
     /// A request on the control socket.
     Request(u64),
+    /// Who has it told again, until the bot had it: a notice of that number.
+    Notice(u64),
 }
 
 /// A hand-off on its way in.
@@ -131,6 +134,8 @@ pub enum Event {
         /// Whose fakechat it is, where sessions are told apart.
         session: Option<SessionKey>,
     },
+    /// The brain's session does something else than before.
+    Brain(Doing),
     /// A side's actor was started again: what it had under way will never be heard of.
     SideReset(Side),
     /// Word of a push.
@@ -141,7 +146,12 @@ pub enum Event {
         pushed: Pushed,
     },
     /// Something the bot has to be told.
-    Notify(String),
+    Notify {
+        /// What.
+        text: String,
+        /// Who waits for it to be told. The same [`Receipt::Notice`] again is the same notice.
+        receipt: Receipt,
+    },
     /// A person pauses.
     Pause {
         /// Why.
@@ -188,6 +198,19 @@ pub enum Event {
     Drain,
 }
 
+/// What a session is doing, by its own account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doing {
+    /// Which session.
+    pub session: SessionKey,
+    /// What; none where that is not known.
+    pub status: Option<Activity>,
+    /// When it began to, where that is known: tells one wait from the next.
+    pub since: Option<u64>,
+    /// What it waits for. Text of another program.
+    pub waiting_for: Option<String>,
+}
+
 /// What became of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pushed {
@@ -202,8 +225,10 @@ pub enum Pushed {
         /// Whether it would fail again however often it is tried.
         permanent: bool,
     },
-    /// It was not begun, for the side had gone.
+    /// Not a byte of it was posted, for the side had gone.
     NotTried,
+    /// Nobody will ever say what became of it.
+    Cut,
 }
 
 /// One upload of a push.

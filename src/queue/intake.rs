@@ -7,7 +7,7 @@ use crate::handoff::life::Recorded;
 use crate::handoff::{HandOff, Id, Origin, Reason, words};
 
 use super::event::{Arrival, Effect, Incoming, Now, Receipt, Reply};
-use super::{Entry, Fallout, Queue};
+use super::{About, Entry, Fallout, Queue};
 
 /// A pause older than this is recalled to the bot at its next hand-off (`spec.md`, "Nights").
 const LONG_PAUSE: time::Duration = time::Duration::hours(12);
@@ -56,12 +56,14 @@ impl Queue {
 
     /// Puts a new hand-off into memory, to be written.
     fn enter(&mut self, arrival: Arrival, now: Now) {
-        let mut h = HandOff::new(arrival.id, arrival.from, arrival.text, now.wall);
+        let created = self.book.next_created(now.wall);
+        let mut h = HandOff::new(arrival.id, arrival.from, arrival.text, created);
         if let Some(message) = &arrival.message {
             h = h.made_by(message);
         }
         h.files = kept(arrival.files);
-        self.book.insert(Entry::new(h, None, std::time::Duration::ZERO), now);
+        let paused = self.paused.is_some();
+        self.book.insert(Entry::new(h, None, std::time::Duration::ZERO), now, paused);
         self.change(arrival.id, false, |_| {});
     }
 
@@ -78,7 +80,7 @@ impl Queue {
                 let asked = words::asked(&text);
                 self.notify(
                     format!("a hand-off was refused, for it cannot be kept: {why}; say it again later\n{asked}"),
-                    false,
+                    About::Event,
                     now,
                 );
                 self.done(None, receipt);
@@ -143,7 +145,7 @@ impl Queue {
         let text = format!(
             "the brain has been paused for {hours} hours, so this waits too; `anna-relay resume` lets all go on",
         );
-        self.notify(text, false, now);
+        self.notify(text, About::Event, now);
     }
 
     /// Answers those who wait for this hand-off, if there is something to say.

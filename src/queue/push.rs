@@ -7,8 +7,8 @@ use crate::handoff::words::{self, Part};
 use crate::handoff::{HandOff, Id, Push, PushOutcome, Reason, SessionKey};
 use crate::text::count;
 
-use super::event::{Effect, Now, Pushed, Token, Upload};
-use super::{Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
+use super::event::{Effect, Now, Pushed, Receipt, Token, Upload};
+use super::{About, Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
 
 /// The wait after a first failed push; it doubles with each further one.
 const BACK_OFF: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ impl Queue {
         (peer.online, peer.posting) = (false, None);
         let cut: Vec<Token> = self.flights.iter().filter(|(_, (s, _))| *s == side).map(|(token, _)| *token).collect();
         for token in cut {
-            self.pushed(token, Pushed::NotTried, now);
+            self.pushed(token, Pushed::Cut, now);
         }
     }
 
@@ -79,6 +79,13 @@ impl Queue {
         }
         // Strictly in order: while the first one waits to be tried again, the others wait behind it.
         let Some((_, id)) = self.book.for_brain.first().copied().filter(|(_, id)| ready(id)) else { return };
+        let attempts = self.book.get(id).map_or(0, |entry| entry.h.attempts());
+        if attempts >= self.settings.max_attempts {
+            let why = "the sessions that had it ended without an answer".to_owned();
+            self.warn(Some(id), format!("given up, attempts, after {}: {why}", count(attempts, "attempt")));
+            self.change(id, false, |h| h.give_up(Reason::Attempts, Some(why), now.wall));
+            return self.push_to_brain(now);
+        }
         let (session, inline) = (self.brain.session, self.settings.inline_bytes);
         let mut push = 0;
         self.change(id, false, |h| {
@@ -206,9 +213,12 @@ impl Queue {
     fn hand_off_landed(&mut self, id: Id, push: usize, pushed: Pushed, now: Now) {
         let Some(entry) = self.book.get(id) else { return };
         let known = entry.h.pushes.get(push).is_none_or(|push| push.outcome != PushOutcome::Unknown);
-        if pushed == Pushed::NotTried || known {
+        if pushed == Pushed::Cut || known {
             // Cut short by ourselves, or answered before its outcome was known.
             return;
+        }
+        if pushed == Pushed::NotTried {
+            return self.change(id, true, |h| h.not_pushed(push));
         }
         self.change(id, true, |h| end(&mut h.pushes, push, &pushed));
         let Pushed::Failed { why, permanent } = pushed else {
@@ -220,7 +230,7 @@ impl Queue {
         if !entry.h.waits_for_result() {
             return;
         }
-        if permanent || attempts >= self.settings.max_attempts {
+        if permanent || entry.h.attempts() >= self.settings.max_attempts {
             let reason = if permanent { Reason::Refused } else { Reason::Attempts };
             self.warn(Some(id), format!("given up, {}, after {}: {why}", reason.word(), count(push + 1, "attempt")));
             self.change(id, true, |h| h.give_up(reason, Some(why), now.wall));
@@ -242,8 +252,10 @@ impl Queue {
 
     fn outcome_landed(&mut self, id: Id, outcome: usize, push: usize, pushed: Pushed, now: Now) {
         let told = pushed == Pushed::Confirmed;
-        if pushed == Pushed::NotTried {
-            return;
+        match pushed {
+            Pushed::Cut => return,
+            Pushed::NotTried => return self.change(id, true, |h| undo(&mut h.results[outcome].pushes, push)),
+            _ => {}
         }
         let mut word = "";
         let mut failures = 0;
@@ -270,12 +282,15 @@ impl Queue {
     }
 
     fn failure_landed(&mut self, id: Id, push: usize, pushed: Pushed, now: Now) {
-        if pushed == Pushed::NotTried {
+        if pushed == Pushed::Cut {
             return;
         }
         let mut failures = 0;
         self.change(id, true, |h| {
             let Some(failed) = &mut h.failed else { return };
+            if pushed == Pushed::NotTried {
+                return undo(&mut failed.pushes, push);
+            }
             if push < failed.pushes.len() {
                 end(&mut failed.pushes, push, &pushed);
                 failed.told = (pushed == Pushed::Confirmed).then_some(now.wall);
@@ -294,9 +309,9 @@ impl Queue {
     fn notice_landed(&mut self, key: u64, pushed: Pushed, now: Now) {
         let Some(at) = self.notices.iter().position(|notice| notice.key == key) else { return };
         match pushed {
-            Pushed::Confirmed => drop(self.notices.remove(at)),
+            Pushed::Confirmed => self.drop_notice(at),
             Pushed::Failed { why, permanent: true } => {
-                self.notices.remove(at);
+                self.drop_notice(at);
                 self.warn(None, format!("the bot's fakechat refused a notice: {why}"));
             }
             _ => {
@@ -308,14 +323,34 @@ impl Queue {
         }
     }
 
+    /// Nothing more is to be done about a notice.
+    fn drop_notice(&mut self, at: usize) {
+        if let Some(notice) = self.notices.remove(at) {
+            self.done(None, notice.receipt);
+        }
+    }
+
     /// Has something said to the bot.
-    pub(super) fn notify(&mut self, text: String, of_outage: bool, now: Now) {
+    pub(super) fn notify(&mut self, text: String, about: About, now: Now) {
         if self.notices.len() >= MAX_NOTICES {
-            self.notices.pop_front();
+            self.drop_notice(0);
         }
         self.next_token += 1;
         let key = self.next_token;
-        self.notices.push_back(Notice { key, text, of_outage, attempts: 0, in_flight: false, not_before: now.mono });
+        let notice =
+            Notice { key, text, about, receipt: Receipt::None, attempts: 0, in_flight: false, not_before: now.mono };
+        self.notices.push_back(notice);
+    }
+
+    /// Has something said to the bot, once for that receipt.
+    pub(super) fn notify_for(&mut self, text: String, receipt: Receipt, now: Now) {
+        if receipt != Receipt::None && self.notices.iter().any(|notice| notice.receipt == receipt) {
+            return;
+        }
+        self.notify(text, About::Event, now);
+        if let Some(notice) = self.notices.back_mut() {
+            notice.receipt = receipt;
+        }
     }
 }
 
@@ -345,7 +380,14 @@ fn end(pushes: &mut [Push], push: usize, pushed: &Pushed) {
             push.why = Some(why.clone());
             push.outcome = if *permanent { PushOutcome::Refused } else { PushOutcome::Unknown };
         }
-        Pushed::Accepted | Pushed::NotTried => {}
+        Pushed::Accepted | Pushed::NotTried | Pushed::Cut => {}
+    }
+}
+
+/// Strikes out the last push, of which not a byte was posted: the next one is no further attempt.
+fn undo(pushes: &mut Vec<Push>, push: usize) {
+    if pushes.len() == push + 1 {
+        pushes.pop();
     }
 }
 

@@ -2,20 +2,23 @@
 
 use std::time::Duration;
 
-use crate::handoff::{HandOff, PushOutcome};
-use crate::text::count;
+use crate::control::wire::Activity;
+use crate::handoff::{HandOff, PushOutcome, SessionKey};
+use crate::text::{count, on_one_line};
 
-use super::event::Now;
-use super::{Outage, Queue};
+use super::event::{Doing, Now};
+use super::{About, Outage, Queue, Wait};
 
 impl Queue {
     /// Looks at what is due.
     pub(super) fn watch(&mut self, now: Now) {
         self.book.run_to(now, self.paused.is_some());
         self.watch_outage(now);
+        self.watch_wait(now);
         for id in self.book.due_alarms() {
             let Some(entry) = self.book.get(id) else { continue };
-            let text = alarm_text(&entry.h, self.brain.online, self.paused.is_some(), self.settings.alarm);
+            let waits = self.held_up().filter(|wait| is_with(&entry.h, wait.session));
+            let text = alarm_text(&entry.h, waits, self.brain.online, self.paused.is_some(), self.settings.alarm);
             self.change(id, false, |h| h.alarmed = Some(now.wall));
             self.warn(Some(id), text);
         }
@@ -55,7 +58,7 @@ impl Queue {
     fn watch_outage(&mut self, now: Now) {
         if self.brain.online && self.paused.is_none() {
             self.outage = None;
-            self.notices.retain(|notice| !notice.of_outage || notice.in_flight);
+            self.retract(About::Outage);
             return;
         }
         let waiting = self.waiting();
@@ -74,12 +77,67 @@ impl Queue {
             },
         };
         let wait = if waiting == 1 { "waits and goes" } else { "wait and go" };
-        self.notify(format!("the brain {why}: {} {wait} on when it is back", count(waiting, "hand-off")), true, now);
+        self.notify(
+            format!("the brain {why}: {} {wait} on when it is back", count(waiting, "hand-off")),
+            About::Outage,
+            now,
+        );
+    }
+
+    /// Word about something that is over is not said any more.
+    fn retract(&mut self, about: About) {
+        self.notices.retain(|notice| notice.about != about || notice.in_flight);
+    }
+
+    /// The brain's session does something else than before.
+    pub(super) fn brain_does(&mut self, doing: Doing) {
+        let Doing { session, status, since, waiting_for: what } = doing;
+        let told = self.wait.as_ref().is_some_and(|wait| wait.told && (wait.session, wait.since) == (session, since));
+        let waits = status == Some(Activity::Waiting);
+        self.wait = waits.then_some(Wait { session, since, what, told });
+        if !(waits && told) {
+            self.retract(About::Wait);
+        }
+    }
+
+    /// The wait for a person that the brain that is here is in.
+    fn held_up(&self) -> Option<&Wait> {
+        let here = |wait: &&Wait| self.brain.online && self.brain.session.is_none_or(|here| here == wait.session);
+        self.wait.as_ref().filter(here)
+    }
+
+    /// Tells the bot, once a wait, that a hand-off is held up by it.
+    fn watch_wait(&mut self, now: Now) {
+        let Some(wait) = self.held_up().filter(|wait| !wait.told) else { return };
+        if !self.book.ids().filter_map(|id| self.book.get(id)).any(|entry| is_with(&entry.h, wait.session)) {
+            return;
+        }
+        let what = for_what(wait);
+        let text = format!("the brain waits for a person{what}: its hand-off goes on once that is answered there");
+        if let Some(wait) = &mut self.wait {
+            wait.told = true;
+        }
+        self.note(None, text.clone());
+        self.notify(text, About::Wait, now);
     }
 }
 
+/// Whether that session has it, and has not answered.
+fn is_with(h: &HandOff, session: SessionKey) -> bool {
+    let last = h.pushes.last().filter(|push| matches!(push.outcome, PushOutcome::Sent | PushOutcome::Seen));
+    h.waits_for_result() && last.is_some_and(|push| push.session.is_none_or(|went_to| went_to == session))
+}
+
+/// What it waits for, in brackets, where that is known.
+fn for_what(wait: &Wait) -> String {
+    wait.what.as_deref().map(|what| format!(" ({})", on_one_line(what))).unwrap_or_default()
+}
+
 /// What a person is told of a hand-off without a result.
-fn alarm_text(h: &HandOff, online: bool, paused: bool, alarm: Duration) -> String {
+fn alarm_text(h: &HandOff, waits: Option<&Wait>, online: bool, paused: bool, alarm: Duration) -> String {
+    if let Some(wait) = waits {
+        return format!("no result after {}: the session waits for a person{}", minutes(alarm), for_what(wait));
+    }
     let why = match h.pushes.last().map(|push| push.outcome) {
         Some(PushOutcome::Seen) => "seen and unanswered",
         Some(_) if online => "pushed and not seen; `anna-relay retry` pushes it again",
@@ -98,3 +156,6 @@ fn minutes(time: Duration) -> String {
         seconds => format!("{} min", (seconds / 6.0).round() / 10.0),
     }
 }
+
+#[cfg(test)]
+mod tests;

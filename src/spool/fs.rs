@@ -1,6 +1,7 @@
 //! The seam between the spool and the disk: each method is one system call or a few that change nothing, so that
 //! tests can stop, fail or reorder them one by one.
 
+use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -32,8 +33,12 @@ pub trait Fs: Send + Sync + 'static {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Removes a folder and all in it; links are not followed.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
-    /// The names in a folder.
+    /// The names in a folder that are text; those of the spool's own files are.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+    /// All names in a folder.
+    fn entries(&self, path: &Path) -> io::Result<Vec<OsString>> {
+        Ok(self.list(path)?.into_iter().map(OsString::from).collect())
+    }
     /// Whether anything has that name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// A regular file's content; anything else at that name is an error of kind `InvalidInput`.
@@ -80,7 +85,11 @@ impl Fs for RealFs {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+        Ok(self.entries(path)?.into_iter().filter_map(|name| name.into_string().ok()).collect())
+    }
+
+    fn entries(&self, path: &Path) -> io::Result<Vec<OsString>> {
+        std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect()
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {

@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{During, Error, Kind, Result};
+use crate::error::{Advise, During, Error, Kind, Result};
 
 use super::fs::private_dir;
 
 /// How long a command's short hold on a lock is waited for: it writes one hand-off, which takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// What to do where there can be no lock.
+const MEND: &str = "remove what lies there, or give it back to this user";
 /// How often it is tried meanwhile: `flock` has no wait with a deadline.
 const RETRY: Duration = Duration::from_millis(10);
 
@@ -38,6 +40,16 @@ pub struct Owner {
     pub pid: u32,
     /// What it holds the lock for.
     pub role: Role,
+}
+
+impl Owner {
+    /// Whether it will hold the lock for long. A bridge that is dead does not hold it: someone else took the lock just
+    /// now, and has yet to write so.
+    fn is_running_bridge(self) -> bool {
+        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
+        let gone = pid.is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH));
+        self.role == Role::Bridge && !gone
+    }
 }
 
 /// A lock that is held until it is dropped.
@@ -89,11 +101,11 @@ impl Lock {
         let deadline = Instant::now() + PATIENCE;
         let mut file = loop {
             if let Some(dir) = passing {
-                private_dir(dir).during(format_args!("opening the folder of locks {}", dir.display()))?;
+                private_dir(dir).during(format_args!("opening the folder of locks {}", dir.display())).advise(MEND)?;
             }
             let mut file = match options.open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < deadline => continue,
-                opened => opened.during(doing())?,
+                opened => opened.during(doing()).advise(MEND)?,
             };
             match file.try_lock() {
                 Ok(()) if is_at(&file, path) => break file,
@@ -102,7 +114,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {}
             }
             let owner = owner(&mut file);
-            if owner.is_some_and(|owner| owner.role == Role::Bridge) || Instant::now() > deadline {
+            if owner.is_some_and(|owner| owner.is_running_bridge()) || Instant::now() > deadline {
                 return Err(taken(what, owner));
             }
             std::thread::sleep(RETRY);

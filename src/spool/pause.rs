@@ -87,13 +87,21 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// It is still paused.
     pub fn resume(&self, paused: &Paused, now: OffsetDateTime) -> io::Result<()> {
+        self.remember(paused, now)?;
+        self.fs().remove(&file(self.root()))?;
+        self.fs().sync_dir(self.root())
+    }
+
+    /// Remembers a pause that ended, also one whose file a person removed.
+    ///
+    /// # Errors
+    /// It will count as waiting.
+    pub fn remember(&self, paused: &Paused, now: OffsetDateTime) -> io::Result<()> {
         let mut ended = remembered(self.fs(), self.root());
         ended.retain(|span| span.since != paused.since);
         ended.push(Ended { since: paused.since, until: now });
         let from = ended.len().saturating_sub(REMEMBERED);
-        self.replace(&memory(self.root()), &serde_json::to_vec(&ended[from..])?)?;
-        self.fs().remove(&file(self.root()))?;
-        self.fs().sync_dir(self.root())
+        self.replace(&memory(self.root()), &serde_json::to_vec(&ended[from..])?)
     }
 
     /// Replaces a small file as a whole.

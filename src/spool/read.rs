@@ -1,15 +1,19 @@
 //! Reading the spool beside its writer, without the lock: what `list`, `show` and a `status` without a bridge do.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
 use crate::control::wire::Counts;
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id};
 
 use super::fs::{Fs, RealFs};
 use super::store::{CORRUPT, Store, id_of};
+
+/// What to do where it cannot be read.
+const MEND: &str = "look at what lies there; `anna-relay check` says where `paths.state` is";
 
 /// The spool as a reader sees it.
 #[derive(Debug)]
@@ -32,7 +36,11 @@ impl Reader {
         let mut ids = Vec::new();
         for state in states {
             let dir = self.store.root().join(state.name());
-            ids.extend(none_if_missing(self.store.ids(*state)).during(format_args!("reading {}", dir.display()))?);
+            ids.extend(
+                none_if_missing(self.store.ids(*state))
+                    .during(format_args!("reading {}", dir.display()))
+                    .advise(MEND)?,
+            );
         }
         ids.sort_unstable_by(|a, b| b.cmp(a));
         ids.dedup();
@@ -45,7 +53,7 @@ impl Reader {
     /// It cannot be read.
     pub fn load(&self, id: Id) -> Result<Option<(HandOff, State)>> {
         for _ in 0..3 {
-            let found = self.store.load(id, &State::ALL).during(format_args!("reading hand-off {id}"))?;
+            let found = self.store.load(id, &State::ALL).during(format_args!("reading hand-off {id}")).advise(MEND)?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -86,8 +94,10 @@ impl Reader {
     pub fn counts(&self) -> Result<Counts> {
         let count = |folder: &str, only_hand_offs: bool| -> Result<usize> {
             let dir = self.store.root().join(folder);
-            let names = none_if_missing(RealFs.list(&dir)).during(format_args!("reading {}", dir.display()))?;
-            Ok(names.iter().filter(|name| !only_hand_offs || id_of(name).is_some()).count())
+            let names =
+                none_if_missing(RealFs.entries(&dir)).during(format_args!("reading {}", dir.display())).advise(MEND)?;
+            let is_hand_off = |name: &OsString| name.to_str().and_then(id_of).is_some();
+            Ok(names.iter().filter(|name| !only_hand_offs || is_hand_off(name)).count())
         };
         Ok(Counts {
             new: count(State::New.name(), true)?,

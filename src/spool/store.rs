@@ -1,10 +1,11 @@
 //! Writing the spool: accept, change, recover, delete. See [`crate::spool`] for the commit points.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 use crate::handoff::life::State;
 use crate::handoff::{Attachment, HandOff, Id, VERSION};
 
@@ -20,6 +21,9 @@ pub const FILES: &str = "files";
 pub const INBOX: &str = "inbox";
 /// The bridge's own log.
 pub const LOG: &str = "log";
+
+/// What to do where the spool cannot be opened.
+const MEND: &str = "mend the disk, make it a folder of this user, or set `paths.state` to another place";
 
 /// The longest name of a kept file, in bytes: file systems take 255.
 const MAX_NAME: usize = 120;
@@ -63,7 +67,7 @@ impl Store<RealFs> {
     pub fn open(root: &Path) -> Result<Self> {
         let below = State::ALL.map(State::name).into_iter().chain([CORRUPT, TMP, FILES, INBOX, LOG]);
         for path in std::iter::once(root.to_owned()).chain(below.map(|name| root.join(name))) {
-            private_dir(&path).during(format_args!("opening the spool folder {}", path.display()))?;
+            private_dir(&path).during(format_args!("opening the spool folder {}", path.display())).advise(MEND)?;
         }
         Ok(Store::on(root, RealFs))
     }
@@ -169,7 +173,7 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// Those of reading the folder.
     pub fn count(&self, folder: &str) -> io::Result<usize> {
-        self.fs.list(&self.dir(folder)).map(|names| names.len())
+        self.fs.entries(&self.dir(folder)).map(|names| names.len())
     }
 
     /// Whether a hand-off of that id lies in `done/` or `failed/`.
@@ -224,12 +228,12 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// The disk cannot be read or written; nothing is lost.
     pub fn recover(&self) -> Result<Recovered> {
-        self.sweep().during(format_args!("sweeping {}", self.dir(TMP).display()))?;
+        self.sweep().during(format_args!("sweeping {}", self.dir(TMP).display())).advise(MEND)?;
         let mut quarantined = Vec::new();
         let mut found = BTreeMap::new();
         for state in State::ALL.into_iter().filter(|state| state.is_open()) {
             let dir = self.dir(state.name());
-            for name in self.fs.list(&dir).during(format_args!("reading {}", dir.display()))? {
+            for name in self.fs.entries(&dir).during(format_args!("reading {}", dir.display())).advise(MEND)? {
                 match self.read_entry(state, &name)? {
                     Ok(h) => self.keep_newer(&mut found, h, state)?,
                     Err(why) => quarantined.push(self.quarantine(state, &name, why)?),
@@ -260,7 +264,7 @@ impl<F: Fs> Store<F> {
     }
 
     fn sweep(&self) -> io::Result<()> {
-        for name in self.fs.list(&self.dir(TMP))? {
+        for name in self.fs.entries(&self.dir(TMP))? {
             let path = self.dir(TMP).join(&name);
             if self.fs.remove(&path).is_err() {
                 self.fs.remove_dir(&path)?;
@@ -270,9 +274,9 @@ impl<F: Fs> Store<F> {
     }
 
     /// Reads one entry of a folder: the hand-off, or what is wrong with it.
-    fn read_entry(&self, state: State, name: &str) -> Result<std::result::Result<HandOff, String>> {
+    fn read_entry(&self, state: State, name: &OsStr) -> Result<std::result::Result<HandOff, String>> {
         let path = self.dir(state.name()).join(name);
-        let Some(id) = id_of(name) else {
+        let Some(id) = name.to_str().and_then(id_of) else {
             return Ok(Err("its name is not that of a hand-off, <id>.json".into()));
         };
         match self.fs.read(&path) {
@@ -297,16 +301,18 @@ impl<F: Fs> Store<F> {
         self.fs.remove(&self.path(lies, id)).during(format_args!("removing an older copy of {id}"))
     }
 
-    fn quarantine(&self, state: State, name: &str, why: String) -> Result<Quarantined> {
+    fn quarantine(&self, state: State, name: &OsStr, why: String) -> Result<Quarantined> {
         let from = self.dir(state.name()).join(name);
         let mut to = self.dir(CORRUPT).join(name);
         let mut n = 0;
         let doing = format!("putting {} aside", from.display());
-        while self.fs.exists(&to).during(&doing)? {
+        while self.fs.exists(&to).during(&doing).advise(MEND)? {
             n += 1;
-            to = self.dir(CORRUPT).join(format!("{name}.{n}"));
+            let mut numbered = name.to_owned();
+            numbered.push(format!(".{n}"));
+            to = self.dir(CORRUPT).join(numbered);
         }
-        self.fs.rename(&from, &to).during(&doing)?;
+        self.fs.rename(&from, &to).during(&doing).advise(MEND)?;
         Ok(Quarantined { path: to, why })
     }
 }
@@ -325,6 +331,9 @@ pub(super) fn parse(bytes: &[u8], id: Id) -> std::result::Result<HandOff, String
     }
     if h.id != id {
         return Err(format!("it holds another hand-off, {}", h.id));
+    }
+    if h.rev > u64::MAX / 2 {
+        return Err("its `rev` leaves no room for further writes".into());
     }
     let own = format!("{FILES}/{id}/");
     let attachments = h.files.iter().chain(h.results.iter().flat_map(|r| &r.files));

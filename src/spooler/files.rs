@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 use crate::handoff::{Attachment, Id};
 use crate::queue::Incoming;
 use crate::spool::Fs;
 use crate::spool::store::MAX_FILE;
 
 use super::Spooler;
+
+/// What to do where a file cannot be taken.
+const GIVE_A_FILE: &str = "give the path of a file that this user can read";
 
 impl<F: Fs> Spooler<F> {
     /// Takes files into the hand-off's folder.
@@ -27,8 +30,11 @@ impl<F: Fs> Spooler<F> {
             Incoming::Copy(from) => self.copy(&from)?,
             other => return Ok(other),
         };
-        let kept: Attachment =
-            self.store.adopt(id, &name, &path, bytes).during(format_args!("keeping the file {name:?}"))?;
+        let kept: Attachment = self
+            .store
+            .adopt(id, &name, &path, bytes)
+            .during(format_args!("keeping the file {name:?}"))
+            .advise("nothing was changed; make room and do it again")?;
         Ok(Incoming::Kept(kept))
     }
 
@@ -36,10 +42,10 @@ impl<F: Fs> Spooler<F> {
     fn copy(&self, from: &Path) -> Result<(String, PathBuf, u64)> {
         let doing = || format!("taking the file {}", from.display());
         let flags = OFlags::NONBLOCK.bits().cast_signed();
-        let file = File::options().read(true).custom_flags(flags).open(from).during(doing())?;
+        let file = File::options().read(true).custom_flags(flags).open(from).during(doing()).advise(GIVE_A_FILE)?;
         let meta = file.metadata().during(doing())?;
         if !meta.is_file() {
-            return Err(Error::failed(format!("{}: it is not a regular file", doing())));
+            return Err(Error::failed(format!("{}: it is not a regular file", doing())).hint(GIVE_A_FILE));
         }
         if meta.len() > MAX_FILE {
             return Err(Error::failed(format!(
@@ -51,7 +57,8 @@ impl<F: Fs> Spooler<F> {
         }
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let to = self.store.scratch();
-        let bytes = self.write_copy(file, &to).during(doing())?;
+        let bytes =
+            self.write_copy(file, &to).during(doing()).advise("nothing was changed; make room and do it again")?;
         Ok((name, to, bytes))
     }
 

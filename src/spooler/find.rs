@@ -123,15 +123,23 @@ impl<F: Fs> Spooler<F> {
     }
 
     /// The hand-off that has that message of the brain among its results.
-    fn find_answered_by(&self, message: &str) -> Option<Id> {
-        let closed = || {
-            let mut ids = self.store.ids(State::Done).unwrap_or_default();
-            ids.truncate(LOOK_BACK);
-            ids.into_iter().find(|id| {
-                let loaded = self.store.load(*id, &[State::Done]).ok().flatten();
-                loaded.is_some_and(|(h, _)| h.results.iter().any(|r| r.message == message))
-            })
-        };
-        self.queue.answered_by(message).or_else(closed)
+    fn find_answered_by(&mut self, message: &str) -> Option<Id> {
+        if self.queue.answered_by(message).is_none() && !self.looked_back {
+            self.look_back();
+        }
+        self.queue.answered_by(message)
+    }
+
+    /// Has the queue remember what closed hand-offs were answered by. Once will do, since it remembers the later ones
+    /// by itself; and a brain that edits what nobody knows must not have the disk read over and over.
+    fn look_back(&mut self) {
+        self.looked_back = true;
+        let mut ids = self.store.ids(State::Done).unwrap_or_default();
+        ids.truncate(LOOK_BACK);
+        for id in ids.into_iter().rev() {
+            if let Ok(Some((h, _))) = self.store.load(id, &[State::Done]) {
+                self.queue.remember_answers(&h);
+            }
+        }
     }
 }

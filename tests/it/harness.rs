@@ -1,10 +1,13 @@
 //! A world for one test: a folder, two doubles with fault knobs, the real program.
 
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anna_relay::fakechat::server::{Double, Received};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use serde_json::Value;
 
 /// How long a condition is waited for: far longer than a loaded machine needs, for a test that passes never waits
@@ -18,21 +21,35 @@ pub struct World {
     pub bot: Option<Double>,
     pub brain_port: u16,
     pub bot_port: u16,
+    _ports: [OwnedFd; 2],
     settings: Vec<(String, String)>,
     env: Vec<(String, String)>,
     bridge: Option<Child>,
 }
 
-/// A free port. Another process could take it before it is used, so ports of doubles are kept by them.
+/// A port on which nobody listens.
 pub fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let (kept, port) = reserve_port();
+    // For as long as the tests run.
+    std::mem::forget(kept);
+    port
+}
+
+/// A port that is given to no other test while nobody listens on it: the kernel hands out none to which a socket is
+/// bound. Whoever asks for it by number has it all the same.
+fn reserve_port() -> (OwnedFd, u16) {
+    let kept = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+    rustix::net::sockopt::set_socket_reuseaddr(&kept, true).unwrap();
+    rustix::net::bind(&kept, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = SocketAddrV4::try_from(rustix::net::getsockname(&kept).unwrap()).unwrap().port();
+    (kept, port)
 }
 
 impl World {
     /// Both doubles are there, the bridge is not yet.
     pub fn new() -> World {
-        let (brain, bot) = (Double::start(0).unwrap(), Double::start(0).unwrap());
-        let (brain_port, bot_port) = (brain.port(), bot.port());
+        let [(brain_kept, brain_port), (bot_kept, bot_port)] = [reserve_port(), reserve_port()];
+        let (brain, bot) = (Double::start(brain_port).unwrap(), Double::start(bot_port).unwrap());
         let dir = tempfile::tempdir().unwrap();
         let world = World {
             dir,
@@ -40,6 +57,7 @@ impl World {
             bot: Some(bot),
             brain_port,
             bot_port,
+            _ports: [brain_kept, bot_kept],
             settings: Vec::new(),
             env: Vec::new(),
             bridge: None,

@@ -2,6 +2,27 @@
 
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
+mod alarm;
+mod breaker;
+mod commands;
+mod commands_change;
+mod control_socket;
+mod crash;
+mod demo;
+mod disk;
+mod each_side;
+mod giving_up;
+mod guard;
 mod harness;
 mod hooks;
+mod hostile_spool;
+mod long_text;
+mod nights;
+mod one_bridge;
+mod private;
+mod reload;
+mod replies;
 mod round;
+mod settling;
+mod stop;
+mod supervision;

@@ -5,17 +5,15 @@ use std::rc::Rc;
 use actix::prelude::*;
 use bytes::Bytes;
 
-use crate::config::Holder;
-use crate::control::wire::SideState;
 use crate::fakechat::upload::{self, Body, PostError, UploadFile};
-use crate::handoff::SessionKey;
 use crate::handoff::words::PartFile;
 use crate::message::ToQueue;
 use crate::queue::Token;
 use crate::queue::event::{Event, Pushed, Upload};
 
 use super::super::wires::Wires;
-use super::{Order, Role, SideActor};
+use super::holder::CHANGED;
+use super::{Bar, Order, Peer, Role, SideActor};
 
 /// How the POSTs of a push ended.
 enum Posted {
@@ -25,7 +23,7 @@ enum Posted {
         permanent: bool,
     },
     /// Somebody else holds the port now: nothing was posted.
-    HolderChanged(String),
+    Barred(Option<Bar>),
 }
 
 impl<R: Role> SideActor<R> {
@@ -40,7 +38,7 @@ impl<R: Role> SideActor<R> {
             self.word(token, Pushed::NotTried);
             return self.begin_next(ctx);
         };
-        let posting = post_all::<R>(Rc::clone(&self.wires), link.session, uploads).into_actor(self);
+        let posting = post_all::<R>(Rc::clone(&self.wires), link.peer, uploads).into_actor(self);
         let handle = ctx.spawn(posting.map(move |posted, act, ctx| {
             act.posting = None;
             match posted {
@@ -50,9 +48,14 @@ impl<R: Role> SideActor<R> {
                     act.confirm_due();
                 }
                 Posted::Failed { why, permanent } => act.word(token, Pushed::Failed { why, permanent }),
-                Posted::HolderChanged(why) => {
-                    act.word(token, Pushed::NotTried);
-                    return act.lose(why, ctx);
+                Posted::Barred(bar) => {
+                    let why = bar.as_ref().map_or(CHANGED, |bar| &bar.why).to_owned();
+                    if let Some(bar) = bar {
+                        act.bar(bar);
+                    }
+                    // First that the side is away: else the Queue has it pushed again at once.
+                    act.lose(why, ctx);
+                    return act.word(token, Pushed::NotTried);
                 }
             }
             act.begin_next(ctx);
@@ -88,24 +91,25 @@ impl<R: Role> SideActor<R> {
     fn word(&self, token: Token, pushed: Pushed) {
         self.wires.queue.send(ToQueue(Event::Pushed { token, pushed }));
     }
-
-    /// Whose fakechat is at the port, if it may be dealt with.
-    pub(super) async fn verdict(wires: &Rc<Wires>) -> Result<Option<SessionKey>, (SideState, String)> {
-        if wires.config().relay.holder == Holder::Any {
-            return Ok(None);
-        }
-        Self::admit(&Rc::clone(wires).judge(R::SIDE).await)
-    }
 }
 
-/// Posts the uploads one after the other, if the port is still the session's.
-async fn post_all<R: Role>(wires: Rc<Wires>, session: Option<SessionKey>, uploads: Vec<Upload>) -> Posted {
+/// Posts the uploads one after the other, while the port is still the peer's.
+async fn post_all<R: Role>(wires: Rc<Wires>, peer: Option<Peer>, uploads: Vec<Upload>) -> Posted {
     let config = wires.config();
-    for upload in uploads {
-        match SideActor::<R>::verdict(&wires).await {
-            Ok(now) if now == session => {}
-            Ok(_) => return Posted::HolderChanged("another session's fakechat holds the port now".to_owned()),
-            Err((_, why)) => return Posted::HolderChanged(why),
+    for (n, upload) in uploads.into_iter().enumerate() {
+        let bar = match SideActor::<R>::verdict(&wires).await {
+            Ok(now) if now.is_none() || now == peer => None,
+            Ok(_) => Some(None),
+            Err(bar) => Some(Some(bar)),
+        };
+        match bar {
+            None => {}
+            Some(bar) if n == 0 => return Posted::Barred(bar),
+            // A part of it was posted, so it was tried.
+            Some(bar) => {
+                let why = bar.map_or_else(|| CHANGED.to_owned(), |bar| bar.why);
+                return Posted::Failed { why, permanent: false };
+            }
         }
         let file = upload.part.file.map(|file| match file {
             PartFile::Text { name, text } => UploadFile { name, body: Body::Bytes(Bytes::from(text)) },

@@ -4,17 +4,17 @@ use std::rc::Rc;
 
 use actix::prelude::*;
 
-use crate::control::wire::SideState;
 use crate::fakechat::download::fetch;
 use crate::fakechat::frame::Frame;
 use crate::fakechat::socket::{self, Socket};
-use crate::handoff::{Id, SessionKey};
+use crate::handoff::Id;
 use crate::queue::Incoming;
 use crate::side::Input;
 use crate::spool::store::{MAX_FILE, TMP};
 
 use super::super::wires::Wires;
-use super::{Concern, Link, Role, SideActor};
+use super::holder::CHANGED;
+use super::{Bar, Concern, Link, Peer, Role, SideActor};
 
 /// After so many frames in one go the reader lets the others have a turn.
 const BURST: u32 = 64;
@@ -29,7 +29,7 @@ struct Heard {
 
 /// Why there is no websocket.
 enum NoLink {
-    Barred(SideState, String),
+    Barred(Bar),
     Failed(String),
 }
 
@@ -38,9 +38,10 @@ impl<R: Role> SideActor<R> {
     pub(super) fn connect(&mut self, ctx: &mut Context<Self>) {
         let opening = open::<R>(Rc::clone(&self.wires)).into_actor(self);
         ctx.spawn(opening.map(|opened, act, ctx| match opened {
-            Ok((socket, session)) => act.connected(socket, session, ctx),
-            Err(NoLink::Barred(state, why)) => {
-                act.barred = Some((state, why.clone()));
+            Ok((socket, peer)) => act.connected(socket, peer, ctx),
+            Err(NoLink::Barred(bar)) => {
+                let why = bar.why.clone();
+                act.bar(bar);
                 act.step(Input::Lost(why), ctx);
             }
             Err(NoLink::Failed(why)) => {
@@ -50,12 +51,13 @@ impl<R: Role> SideActor<R> {
         }));
     }
 
-    fn connected(&mut self, socket: Socket, session: Option<SessionKey>, ctx: &mut Context<Self>) {
+    fn connected(&mut self, socket: Socket, peer: Option<Peer>, ctx: &mut Context<Self>) {
         self.epochs += 1;
         self.barred = None;
+        self.deaf.clear();
         let reading = read(socket, self.epochs, ctx.address());
         let reader = ctx.spawn(reading.into_actor(self));
-        self.link = Some(Link { epoch: self.epochs, session, reader });
+        self.link = Some(Link { epoch: self.epochs, since: self.now(), peer, reader });
         self.step(Input::Connected, ctx);
         // Without a time to settle it is online at once.
         self.step(Input::Tick, ctx);
@@ -79,8 +81,16 @@ impl<R: Role> SideActor<R> {
         if let Some(file) = file {
             let config = self.wires.config();
             let (port, to) = (config.relay.port(R::SIDE), config.paths.spool().join(TMP).join(Id::now().to_string()));
+            let (wires, peer) = (Rc::clone(&self.wires), self.link.as_ref().and_then(|link| link.peer));
             let fetching = async move {
-                let fetched = fetch(port, &file.url, &to, MAX_FILE).await;
+                // What another one has under that name is not the session's file.
+                let fetched = match Self::verdict(&wires).await {
+                    Ok(now) if now.is_none() || now == peer => {
+                        fetch(port, &file.url, &to, MAX_FILE).await.map_err(|e| e.to_string())
+                    }
+                    Ok(_) => Err(CHANGED.to_owned()),
+                    Err(bar) => Err(bar.why),
+                };
                 (file.name, to, fetched)
             };
             ctx.spawn(fetching.into_actor(self).map(move |(name, path, fetched), act, _| {
@@ -125,17 +135,16 @@ impl<R: Role> Handler<Heard> for SideActor<R> {
     }
 }
 
-/// Opens the websocket, asking before and after whose it is.
-async fn open<R: Role>(wires: Rc<Wires>) -> Result<(Socket, Option<SessionKey>), NoLink> {
-    let barred = |(state, why)| match state {
-        SideState::Offline => NoLink::Failed(why),
-        state => NoLink::Barred(state, why),
-    };
+/// Opens the websocket, asking before and after whose it is. Only the same answer twice says who is at the other end.
+async fn open<R: Role>(wires: Rc<Wires>) -> Result<(Socket, Option<Peer>), NoLink> {
     let port = wires.config().relay.port(R::SIDE);
-    SideActor::<R>::verdict(&wires).await.map_err(barred)?;
+    let before = SideActor::<R>::verdict(&wires).await.map_err(NoLink::Barred)?;
     let socket = socket::connect(port).await.map_err(|error| NoLink::Failed(error.to_string()))?;
-    let session = SideActor::<R>::verdict(&wires).await.map_err(barred)?;
-    Ok((socket, session))
+    let after = SideActor::<R>::verdict(&wires).await.map_err(NoLink::Barred)?;
+    if after != before {
+        return Err(NoLink::Failed(CHANGED.to_owned()));
+    }
+    Ok((socket, after))
 }
 
 /// Takes from the websocket until it ends.

@@ -1,12 +1,15 @@
 //! What the demo stands on: a temporary folder, two doubles, a bridge as a process of its own.
 
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::future::select_all;
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::control::client::Client;
 use crate::control::wire;
@@ -39,9 +42,9 @@ struct Props {
 impl Stage {
     pub(super) fn set() -> Result<Stage> {
         let dir = std::env::temp_dir().join(format!("anna-relay-demo-{}", std::process::id()));
-        private_dir(&dir).during(format_args!("making the folder {}", dir.display()))?;
         let props = Arc::new(Mutex::new(Props { dir: dir.clone(), bridge: None }));
         clear_at_interrupt(Arc::clone(&props))?;
+        private_dir(&dir).during(format_args!("making the folder {}", dir.display()))?;
         let bot = Double::start(0).during("starting the bot's fakechat")?;
         // A port that is free now, for the brain that comes later.
         let brain_port = Double::start(0).during("finding a port for the brain's fakechat")?.port();
@@ -69,9 +72,12 @@ impl Stage {
         for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM"] {
             command.env_remove(name);
         }
-        let child = command.spawn().during("starting the bridge")?;
-        let pid = child.id();
-        self.props().bridge = Some(child);
+        let pid = {
+            // An interrupt waits until it is known what there is to clear.
+            let mut props = self.props();
+            let child = command.spawn().during("starting the bridge")?;
+            props.bridge.insert(child).id()
+        };
         self.wait_status("the bridge to run", |status| status["running"] == true)?;
         Ok(pid)
     }
@@ -192,14 +198,31 @@ fn stop(bridge: &mut Child) {
 
 /// Clears the stage when the person has seen enough.
 fn clear_at_interrupt(props: Arc<Mutex<Props>>) -> Result<()> {
-    /// What a shell says of a program that an interrupt ended.
-    const INTERRUPTED: i32 = 130;
+    /// What a shell adds to the number of the signal that ended a program.
+    const BY_SIGNAL: i32 = 128;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().during("taking signals")?;
+    let mut interrupts = {
+        // Taken from here on, not only once the thread runs.
+        let _entered = runtime.enter();
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        kinds
+            .into_iter()
+            .map(|kind| Ok((kind, signal(kind)?)))
+            .collect::<io::Result<Vec<_>>>()
+            .during("taking signals")?
+    };
     let waiting = std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
-        if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-            props.lock().unwrap_or_else(PoisonError::into_inner).clear();
-            std::process::exit(INTERRUPTED);
-        }
+        let kind = runtime.block_on(async {
+            let each = interrupts.iter_mut().map(|(kind, came)| {
+                Box::pin(async move {
+                    came.recv().await;
+                    *kind
+                })
+            });
+            select_all(each).await.0
+        });
+        props.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        std::process::exit(BY_SIGNAL + kind.as_raw_value());
     });
     waiting.map(drop).during("taking signals")
 }

@@ -117,6 +117,8 @@ fn describe(side: &SideStatus, now: OffsetDateTime, style: Style) -> String {
 
 fn side_step(name: Side, side: &SideStatus) -> Option<String> {
     match side.state {
+        // Where a session is there, starting another one is no help.
+        SideState::Offline if side.why.as_deref().is_some_and(says_what_to_do) => None,
         SideState::Offline => Some(format!("start the {name}'s session, with its fakechat on port {}", side.port)),
         SideState::Orphan => Some(format!("the bridge ends it; should that fail: anna-relay clear-port {name}")),
         SideState::Foreign => {
@@ -132,6 +134,11 @@ fn side_step(name: Side, side: &SideStatus) -> Option<String> {
             waits.then(|| format!("answer it in the {name}'s own window"))
         }
     }
+}
+
+/// Whether the reason ends with what to do about it.
+fn says_what_to_do(why: &str) -> bool {
+    why.contains("restart it") || why.contains("relay.holder")
 }
 
 fn queue(page: &mut Page, status: &Status, config: &Config) {

@@ -56,6 +56,11 @@ impl Sayer {
         self.shared.broadcast(&Out::Text(raw.into()));
     }
 
+    /// A binary frame. Real: not seen yet.
+    pub fn say_binary(&self, raw: impl Into<Bytes>) {
+        self.shared.broadcast(&Out::Binary(raw.into()));
+    }
+
     fn message(&self, id: &str, text: Option<&str>, reply_to: Option<&str>, file: Option<Value>) {
         let mut frame = json!({"type": "msg", "id": id, "from": "assistant", "ts": epoch_ms()});
         let given = [("text", text.map(Value::from)), ("replyTo", reply_to.map(Value::from)), ("file", file)];

@@ -18,6 +18,8 @@ pub type Hook = Arc<Mutex<dyn Fn(&Sayer, &Received) + Send>>;
 pub enum Out {
     /// Send this as a text frame.
     Text(Bytes),
+    /// Send this as a binary frame.
+    Binary(Bytes),
     /// Send a close frame.
     Close,
     /// Cut the connection.

@@ -67,6 +67,7 @@ impl Client<'_> {
             tokio::select! {
                 out = self.out.recv() => match out {
                     Some(Out::Text(text)) => send(socket, &text, &self.faults()).await?,
+                    Some(Out::Binary(bytes)) => socket.send(Message::Binary(bytes)).await?,
                     Some(Out::Close) => socket.send(Message::Close(None)).await?,
                     Some(Out::Cut) | None => return Ok(()),
                 },

@@ -1,0 +1,74 @@
+//! The configuration read again at SIGHUP, and one that forbids the start.
+
+use rustix::process::Signal;
+
+use crate::harness::{World, free_port};
+
+/// Reads it again, and waits until the stream says what came of it.
+#[track_caller]
+fn reload(world: &World, says: &str) -> String {
+    world.signal(Signal::HUP);
+    world.wait_stream(says)
+}
+
+#[test]
+fn a_changed_key_takes_effect() {
+    let mut world = World::new();
+    world.start_online();
+    let id = world.ok(&["send", "water the plants"]).trim().to_owned();
+    world.brain_gets(|all| all.len() == 1);
+    world.set("breaker_count", "1");
+    world.set("alarm_min", "0.001");
+    reload(&world, "the configuration was read again");
+    world.wait_status("the alarm", |status| status["alarms"] == 1);
+    assert_eq!(world.status()["breaker"]["limit"], 1);
+    world.bot().say("RELAY: one", None);
+    world.bot().say("RELAY: two", None);
+    world.wait_queue("failed", 1);
+    assert!(world.wait_stream("no result after").contains(&id[28..]));
+}
+
+#[test]
+fn a_changed_port_needs_a_restart_and_the_rest_takes_effect() {
+    let mut world = World::new();
+    world.start_online();
+    let port = world.brain_port;
+    world.brain_port = free_port();
+    world.set("breaker_count", "7");
+    let said = reload(&world, "a restart of the bridge is needed");
+    assert!(said.contains('⚠') && said.contains("relay.brain_port") && !said.contains("bot_port"), "{said}");
+    world.wait_status("the rest to take effect", |status| status["breaker"]["limit"] == 7);
+    assert_eq!(world.status()["brain"]["port"], port);
+    world.bot().say("RELAY: water the plants", None);
+    world.brain_gets(|all| all.len() == 1);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_changes_nothing() {
+    let mut world = World::new();
+    world.start_online();
+    world.set("breaker_cuont", "7");
+    let said = reload(&world, "the configuration cannot be used, the old one stays in force");
+    assert!(said.contains('⚠') && said.contains("breaker_cuont"), "{said}");
+    std::fs::write(world.config(), "[relay\n").unwrap();
+    world.signal(Signal::HUP);
+    std::fs::remove_file(world.config()).unwrap();
+    world.signal(Signal::HUP);
+    world.write_config();
+    world.bot().say("RELAY: water the plants", None);
+    world.brain_gets(|all| all.len() == 1);
+}
+
+#[test]
+fn a_bridge_that_is_not_enabled_says_which_file_to_edit() {
+    let world = World::new();
+    let text = std::fs::read_to_string(world.config()).unwrap();
+    let [disabled, silent] = ["enabled = false\n", ""].map(|with| text.replace("enabled = true\n", with));
+    for text in [disabled, silent] {
+        std::fs::write(world.config(), text).unwrap();
+        let output = world.run(&["bridge"]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{said}");
+        assert!(said.contains(&*world.config().to_string_lossy()) && said.contains("relay.enabled"), "{said}");
+    }
+}
