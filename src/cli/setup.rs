@@ -1,6 +1,6 @@
 //! `setup`: gives the two sessions their fakechat and their settings, and takes all of that back.
 //!
-//! The settings are edited as text ([`json`], [`wants`]) and written in one step ([`file`]); the plugin comes from Claude
+//! The settings are edited as text ([`json`], [`wants`]) and written in one step ([`file`](mod@file)); the plugin comes from Claude
 //! Code's own commands ([`plugin`]); what was done is noted ([`record`]) for [`undo`].
 
 pub mod diff;
