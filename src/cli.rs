@@ -5,6 +5,8 @@ pub mod check;
 pub mod clear_port;
 pub mod completions;
 pub mod demo;
+pub mod doctor;
+pub mod external;
 pub mod hook;
 pub mod list;
 pub mod man;
@@ -13,6 +15,7 @@ pub mod out;
 pub mod render;
 pub mod run;
 pub mod send;
+pub mod setup;
 pub mod status;
 pub mod stream;
 pub mod values;
@@ -80,6 +83,10 @@ pub enum Command {
     Check(Check),
     /// See it work without Claude: one hand-off there and back between two built-in fakechats
     Demo,
+    /// Give the two sessions their fakechat and their settings; safe to run twice, and undoable
+    Setup(Setup),
+    /// Look whether all is well, from the programs to the permissions
+    Doctor(Doctor),
     /// Take in what a Claude Code hook tells; the sessions' settings call it
     Hook(Hook),
     /// Print shell completions
@@ -245,6 +252,42 @@ pub struct Check {
     pub output: Json,
 }
 
+/// `setup`
+#[derive(Clone, Copy, Debug, Args)]
+#[command(after_help = "Examples:
+  anna-relay setup --dry-run
+  anna-relay setup --bot-commands
+  anna-relay setup --undo
+
+It works in $CLAUDE_CONFIG_DIR, else ~/.claude. A file that is not valid JSON is left alone.")]
+pub struct Setup {
+    /// Only show what would be done and changed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Let the bot run anna-relay's status, list, show and cancel unasked; it stays so until --undo
+    #[arg(long, conflicts_with = "undo")]
+    pub bot_commands: bool,
+    /// Take back what setup did
+    #[arg(long)]
+    pub undo: bool,
+}
+
+/// `doctor`
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  anna-relay doctor
+  anna-relay doctor --settings ~/other-bot/settings.json --json
+
+Exit status: 1 when something is broken or unsafe; a mere warning leaves it 0.")]
+pub struct Doctor {
+    /// Hold the permissions in this settings file too against the rules for the bot; may be given more than once
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
+    pub settings: Vec<PathBuf>,
+    /// How it is answered.
+    #[command(flatten)]
+    pub output: Json,
+}
+
 /// `completions`
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
@@ -307,6 +350,10 @@ mod tests {
             "anna-relay stream -n0",
             "anna-relay check --json",
             "anna-relay demo",
+            "anna-relay setup",
+            "anna-relay setup --dry-run --bot-commands",
+            "anna-relay setup --undo --dry-run",
+            "anna-relay doctor --json --settings a --settings b",
             "anna-relay hook brain",
             "anna-relay hook bot",
             "anna-relay completions fish",
@@ -340,6 +387,7 @@ mod tests {
             "anna-relay send x --wait --timeout 1e18",
             "anna-relay prune --older-than 40000d",
             "anna-relay stream -n x",
+            "anna-relay setup --undo --bot-commands",
         ] {
             assert_eq!(parse(line).expect_err(line).exit_code(), 2, "{line}");
         }

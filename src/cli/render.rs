@@ -1,5 +1,6 @@
 //! What people read: text from data, with nothing looked up. What can be wrong comes with the next step.
 
+mod doctor;
 mod list;
 mod show;
 mod status;
@@ -13,6 +14,7 @@ use time::macros::format_description;
 use crate::error::Error;
 use crate::text;
 
+pub use doctor::doctor;
 pub use list::list;
 pub use show::show;
 pub use status::status;

@@ -11,7 +11,8 @@ use crate::spool::store::LOG;
 use crate::{daemon, telemetry};
 
 use super::{
-    Cli, Command, check, clear_port, completions, demo, hook, list, man, manage, out, render, send, status, stream,
+    Cli, Command, check, clear_port, completions, demo, doctor, hook, list, man, manage, out, render, send, setup,
+    status, stream,
 };
 
 /// Carries out what was typed, and says what went wrong.
@@ -63,6 +64,8 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Error> {
         Command::Stream(args) => stream::run(&config()?, args.lines, args.follow),
         Command::Check(args) => check::run(&config()?, args.output.json),
         Command::Demo => demo::run(),
+        Command::Setup(args) => setup::run(&args, flag),
+        Command::Doctor(args) => doctor::run(&args, flag),
         Command::Hook(args) => return Ok(hook::run(args.side, flag)),
         Command::Completions(args) => completions::run(args.shell),
         Command::Man(args) => man::run(args.dir.as_deref()),
