@@ -10,15 +10,17 @@ use crate::error::{Error, Result};
 use crate::spool::store::LOG;
 use crate::{daemon, telemetry};
 
-use super::{Cli, Command, check, clear_port, completions, demo, list, man, manage, out, render, send, status, stream};
+use super::{
+    Cli, Command, check, clear_port, completions, demo, launch, list, man, manage, out, render, send, status, stream,
+};
 
 /// Carries out what was typed, and says what went wrong.
 #[must_use]
 pub fn run() -> ExitCode {
-    // Whatever is made is for this user alone.
-    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    // Whatever is made is for this user alone; a session that is started has the person's own mask again.
+    let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let cli = Cli::parse();
-    match carry_out(cli) {
+    match carry_out(cli, umask) {
         Ok(code) => code,
         Err(error) => {
             if !error.is_silent() {
@@ -29,7 +31,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn carry_out(cli: Cli) -> Result<ExitCode, Error> {
+fn carry_out(cli: Cli, umask: Mode) -> Result<ExitCode, Error> {
     let flag = cli.config.as_deref();
     let config = || Config::load(flag);
     let done = match cli.command {
@@ -47,6 +49,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Error> {
         Command::ClearPort(args) => {
             clear_port::run(args.side, config()?.relay.port(args.side), args.dry_run, args.output.json)
         }
+        Command::Launch(args) => launch::run(&config()?, flag, &args, umask),
         Command::Stream(args) => stream::run(&config()?, args.lines, args.follow),
         Command::Check(args) => check::run(&config()?, args.output.json),
         Command::Demo => demo::run(),
