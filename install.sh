@@ -177,7 +177,8 @@ check_toolchain() {
     if ! command -v cargo >/dev/null || ! command -v rustc >/dev/null; then
         fail 'building anna-relay: there is no Rust toolchain' "install Rust $need or later, $otherwise"
     fi
-    have=$(rustc --version | sed 's/^rustc \([0-9]*\.[0-9]*\).*/\1/')
+    have=$(rustc --version | sed -n 's/^rustc \([0-9][0-9]*\.[0-9][0-9]*\).*/\1/p')
+    [ -n "$have" ] || fail 'building anna-relay: rustc does not say its version' "mend the Rust toolchain, $otherwise"
     if [ "${have%%.*}" -lt "${need%%.*}" ] || {
         [ "${have%%.*}" -eq "${need%%.*}" ] && [ "${have#*.}" -lt "${need#*.}" ]
     }; then
