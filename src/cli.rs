@@ -224,9 +224,10 @@ pub struct ClearPort {
   anna-relay launch bot -- --model haiku --continue
   anna-relay launch bot --dry-run
 
-It ends an orphaned fakechat that holds the side's port, sets FAKECHAT_PORT, takes variables that switch channels off
-out of the environment, and becomes `claude` with the settings that `anna-relay setup` wrote. Two launches at once go
-one after the other. Exit status: 4 a live session holds the port; 5 something that is not fakechat holds it.")]
+It ends an orphaned fakechat that holds the side's port, sets FAKECHAT_PORT, takes variables that
+switch channels off out of the environment, and becomes `claude`, with the settings that
+`anna-relay setup` wrote. Of two launches at once the second waits for the first.
+Exit status: 4 a live session holds the port; 5 something that is not fakechat holds it.")]
 pub struct Launch {
     /// Which one
     #[arg(value_name = "SIDE", value_parser = side())]
