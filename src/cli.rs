@@ -5,6 +5,7 @@ pub mod check;
 pub mod clear_port;
 pub mod completions;
 pub mod demo;
+pub mod hook;
 pub mod launch;
 pub mod list;
 pub mod man;
@@ -83,6 +84,8 @@ pub enum Command {
     Check(Check),
     /// See it work without Claude: one hand-off there and back between two built-in fakechats
     Demo,
+    /// Take in what a Claude Code hook tells; the sessions' settings call it
+    Hook(Hook),
     /// Print shell completions
     Completions(Completions),
     /// Print the man page, or write one for each command
@@ -217,6 +220,16 @@ pub struct ClearPort {
     pub output: Json,
 }
 
+/// `hook`
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "It reads the hook's JSON from standard input, prints nothing, and always exits with 0;
+with ANNA_LOG=debug it says on standard error what it did. The settings that call it are in contrib/claude.")]
+pub struct Hook {
+    /// Whose session it is
+    #[arg(value_name = "SIDE", value_parser = side())]
+    pub side: Side,
+}
+
 /// `launch`
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
@@ -323,6 +336,8 @@ mod tests {
             "anna-relay stream -n0",
             "anna-relay check --json",
             "anna-relay demo",
+            "anna-relay hook brain",
+            "anna-relay hook bot",
             "anna-relay completions fish",
             "anna-relay man",
             "anna-relay man dir",

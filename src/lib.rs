@@ -19,14 +19,17 @@
 //! 5. The brain replies: [`actor::brain_side`] takes that frame; the queue records the result.
 //! 6. [`actor::bot_side`] pushes it to the bot; the queue notes that it was told, and the hand-off is done.
 //!
+//! Beside that way, Claude Code's own hooks bring what was said while nobody listened: [`hook`] reads what they tell,
+//! the [`inbox`] keeps it until the bridge takes it.
+//!
 //! [`actor::supervisor`] starts the actors and starts them again when they fall; [`actor::control`] answers at the
 //! control socket ([`control`]); [`daemon`] is the frame around it all; [`cli`] is what a person types.
 //!
 //! # The import rule
-//! `cli, daemon → actor → {queue, spooler, guard, side, spool, port, fakechat, control, stream} → {handoff, config,
-//! error, text}`, and `message` is the actors' own. Actors do not import each other: they hold recipients
-//! ([`actor::wires`]). actix is used under `actor`, in `daemon` and `message` alone; awc in `fakechat` alone; sysinfo and
-//! listeners in `port` alone. `tests/imports.rs` keeps these rules.
+//! `cli, daemon → actor → {queue, spooler, guard, side, spool, port, fakechat, control, stream, hook, inbox,
+//! transcript} → {handoff, config, error, text}`, and `message` is the actors' own. Actors do not import each other: they hold
+//! recipients ([`actor::wires`]). actix is used under `actor`, in `daemon` and `message` alone; awc in `fakechat` alone;
+//! sysinfo and listeners in `port` alone. `tests/imports.rs` keeps these rules.
 
 pub mod actor;
 pub mod cli;
@@ -37,6 +40,8 @@ pub mod error;
 pub mod fakechat;
 pub mod guard;
 pub mod handoff;
+pub mod hook;
+pub mod inbox;
 pub mod message;
 pub mod port;
 pub mod queue;
@@ -46,3 +51,4 @@ pub mod spooler;
 pub mod stream;
 pub mod telemetry;
 pub mod text;
+pub mod transcript;

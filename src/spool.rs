@@ -7,6 +7,7 @@
 //!   corrupt/                         what could not be read, kept as found
 //!   tmp/                             files being written; swept at start
 //!   files/<id>/                      what came along with a hand-off or its results
+//!   inbox/                           what hooks brought, until it is taken (crate::inbox)
 //!   paused                           exists while paused (crate::control::wire::Paused, or empty)
 //!   pauses.json                      the last pauses that ended: paused time does not count as waiting
 //! ```

@@ -1,5 +1,7 @@
 //! Text from a session is untrusted: what a terminal would obey or hide is made visible here.
 
+pub mod json;
+
 use std::borrow::Cow;
 use std::fmt::Write;
 

@@ -33,6 +33,7 @@ const EXIT: &[(&str, &[(u8, &str)])] = &[
             (5, "something that is not fakechat holds it"),
         ],
     ),
+    ("hook", &[(0, ALWAYS)]),
     (
         "launch",
         &[
@@ -43,6 +44,9 @@ const EXIT: &[(&str, &[(u8, &str)])] = &[
     ),
     ("check", &[(78, "the configuration cannot be used")]),
 ];
+
+/// Of the one exit code of a command that has no other.
+const ALWAYS: &str = "always, whatever happens";
 
 /// The exit codes of every command.
 const EXIT_ALL: &[(u8, &str)] = &[(0, "it was done"), (1, "it failed"), (2, "the command line makes no sense")];
@@ -91,7 +95,8 @@ fn pages() -> Vec<(String, String)> {
         let name = format!("{PROGRAM}-{}", part.get_name());
         let own = EXIT.iter().find(|(command, _)| *command == part.get_name()).map_or(&[][..], |(_, codes)| codes);
         // The command's own words for a code win.
-        let common = EXIT_ALL.iter().filter(|(code, _)| own.iter().all(|(other, _)| other != code));
+        let always = own.iter().any(|(_, text)| *text == ALWAYS);
+        let common = EXIT_ALL.iter().filter(|(code, _)| !always && own.iter().all(|(other, _)| other != code));
         let mut codes: Vec<_> = common.chain(own).copied().collect();
         codes.sort_by_key(|(code, _)| *code);
         pages.push((name.clone(), page(&part.clone().display_name(&name), &name, codes)));

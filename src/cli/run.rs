@@ -11,7 +11,8 @@ use crate::spool::store::LOG;
 use crate::{daemon, telemetry};
 
 use super::{
-    Cli, Command, check, clear_port, completions, demo, launch, list, man, manage, out, render, send, status, stream,
+    Cli, Command, check, clear_port, completions, demo, hook, launch, list, man, manage, out, render, send, status,
+    stream,
 };
 
 /// Carries out what was typed, and says what went wrong.
@@ -19,7 +20,13 @@ use super::{
 pub fn run() -> ExitCode {
     // Whatever is made is for this user alone; a session that is started has the person's own mask again.
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && hook::is_meant(std::env::args_os()) && !is_typed() => {
+            return hook::misused(&error);
+        }
+        Err(error) => error.exit(),
+    };
     match carry_out(cli, umask) {
         Ok(code) => code,
         Err(error) => {
@@ -29,6 +36,11 @@ pub fn run() -> ExitCode {
             ExitCode::from(error.kind().exit_code())
         }
     }
+}
+
+/// Whether a person is at the keyboard.
+fn is_typed() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stdin())
 }
 
 fn carry_out(cli: Cli, umask: Mode) -> Result<ExitCode, Error> {
@@ -53,6 +65,7 @@ fn carry_out(cli: Cli, umask: Mode) -> Result<ExitCode, Error> {
         Command::Stream(args) => stream::run(&config()?, args.lines, args.follow),
         Command::Check(args) => check::run(&config()?, args.output.json),
         Command::Demo => demo::run(),
+        Command::Hook(args) => return Ok(hook::run(args.side, flag)),
         Command::Completions(args) => completions::run(args.shell),
         Command::Man(args) => man::run(args.dir.as_deref()),
     };

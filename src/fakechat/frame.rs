@@ -3,7 +3,8 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Visitor};
+
+use crate::text::json::Text;
 
 /// The longest message id that is taken, in bytes. fakechat's own are about 20; an edit names whatever the
 /// model wrote.
@@ -105,46 +106,6 @@ struct RawFile {
     name: Text,
 }
 
-/// A JSON string in which lone surrogates (legal in JavaScript, not in Rust) have become U+FFFD.
-struct Text(String);
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As bytes, for as a string serde_json refuses a lone surrogate, and the whole frame would be lost.
-        deserializer.deserialize_bytes(TextVisitor)
-    }
-}
-
-struct TextVisitor;
-
-impl Visitor<'_> for TextVisitor {
-    type Value = Text;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string")
-    }
-
-    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Text, E> {
-        Ok(Text(repair(bytes)))
-    }
-}
-
-/// The text of bytes that are UTF-8 but for surrogates, each of which becomes U+FFFD.
-fn repair(bytes: &[u8]) -> String {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return text.to_owned();
-    }
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        // A surrogate is three bytes, ED A0..BF 80..BF, and the decoder gives up on each of them by itself.
-        if chunk.invalid().first().is_some_and(|first| !(0x80..0xc0).contains(first)) {
-            text.push(char::REPLACEMENT_CHARACTER);
-        }
-    }
-    text
-}
-
 /// Reads one text frame.
 ///
 /// # Errors
@@ -185,7 +146,13 @@ pub fn parse(bytes: &[u8]) -> Result<Frame, Malformed> {
 /// An id that can be kept and shown.
 fn usable(id: Option<Text>) -> Option<String> {
     let Text(id) = id?;
-    (!id.is_empty() && id.len() <= MAX_ID && !id.contains(char::is_control)).then_some(id)
+    is_usable(&id).then_some(id)
+}
+
+/// Whether a message id can be kept and shown.
+#[must_use]
+pub fn is_usable(id: &str) -> bool {
+    !id.is_empty() && id.len() <= MAX_ID && !id.contains(char::is_control)
 }
 
 /// The start of a frame type, with everything but plain name characters as `?`.

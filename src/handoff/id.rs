@@ -38,6 +38,18 @@ impl Id {
         Id(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
     }
 
+    /// The name with these bytes, in the order they are written in.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Id(Uuid::from_bytes(bytes))
+    }
+
+    /// Its bytes, in the order they are written in.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
     /// Whether `part`, as a person or a model typed it, is this whole id (case does not matter).
     #[must_use]
     pub fn is(&self, part: &str) -> bool {

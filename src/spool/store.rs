@@ -312,7 +312,7 @@ impl<F: Fs> Store<F> {
 }
 
 /// Whether reading failed because of what the entry is, not because of the disk or this process.
-fn is_its_own_fault(error: &io::Error) -> bool {
+pub(crate) fn is_its_own_fault(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, IsADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), InvalidData | InvalidInput | IsADirectory | NotFound | PermissionDenied)
 }

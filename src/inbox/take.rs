@@ -1,0 +1,162 @@
+//! The bridge's side of the inbox: what lies there, and removing what was taken.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::error::{During, Error, Result};
+use crate::hook::{NamedFile, Record, VERSION, What};
+use crate::spool::fs::private_dir;
+use crate::spool::store::{CORRUPT, INBOX, Quarantined, is_its_own_fault};
+use crate::spool::{Fs, RealFs};
+
+use super::{COPIES, OVERFLOW, RECORD, SCRATCH, gone};
+
+/// How many records are read at once; the others are for the next time.
+pub const BATCH_RECORDS: usize = 256;
+/// After how many bytes of them no more are read: one may have many MiB.
+pub const BATCH_BYTES: u64 = 64 * 1024 * 1024;
+/// What is unfinished for this long will not be finished: a hook has seconds.
+const STALE: Duration = Duration::from_secs(3600);
+
+/// A record that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it says.
+    pub record: Record,
+}
+
+impl Entry {
+    /// Where the copy of one of its files is, if there is one. May be moved away from there.
+    #[must_use]
+    pub fn copy_of(&self, file: &NamedFile) -> Option<PathBuf> {
+        file.kept.as_ref().map(|name| self.copies().join(name))
+    }
+
+    fn copies(&self) -> PathBuf {
+        copies(&self.path)
+    }
+}
+
+/// What waits in the inbox.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// The records, the oldest first.
+    pub entries: Vec<Entry>,
+    /// Whether there are more than these; remove these, and look again.
+    pub more: bool,
+    /// What could not be read, and lies in `corrupt/` now.
+    pub put_aside: Vec<Quarantined>,
+}
+
+/// What waits in the inbox of that spool, as much of it as is good to have at once. Puts aside what is no record,
+/// and removes what dead hooks left. No inbox is an empty one.
+///
+/// # Errors
+/// The disk cannot be read or written; nothing is lost.
+pub fn list(spool: &Path) -> Result<Listing> {
+    let inbox = spool.join(INBOX);
+    let doing = || format!("reading the inbox {}", inbox.display());
+    match fs::symlink_metadata(&inbox) {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(_) => return Err(Error::failed(format!("{}: it is not a folder", doing()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Listing::default()),
+        Err(error) => return Err(error).during(doing()),
+    }
+    let mut names = RealFs.list(&inbox).during(doing())?;
+    names.sort_unstable();
+    let mut listing = Listing::default();
+    let mut bytes = 0;
+    for name in &names {
+        let path = inbox.join(name);
+        if name.starts_with('.') || name.ends_with(COPIES) {
+            sweep(&path, name, &names);
+            continue;
+        }
+        if listing.entries.len() >= BATCH_RECORDS || bytes >= BATCH_BYTES {
+            listing.more = true;
+            break;
+        }
+        match read(&path, name) {
+            Ok((record, len)) => {
+                bytes += len;
+                listing.entries.push(Entry { path, record });
+            }
+            // A hook put a newer one in its place.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if is_its_own_fault(&error) => {
+                let aside = put_aside(spool, &path, name, error.to_string());
+                listing.put_aside.extend(aside.during(format_args!("putting {} aside", path.display()))?);
+            }
+            Err(error) => return Err(error).during(format_args!("reading {}", path.display())),
+        }
+    }
+    Ok(listing)
+}
+
+/// Removes a record that was taken, and its files.
+///
+/// # Errors
+/// It is still there, or its files are, which the next [`list`] removes once they are old.
+pub fn remove(entry: &Entry) -> Result<()> {
+    let removed = gone(RealFs.remove(&entry.path)).and_then(|()| gone(RealFs.remove_dir(&entry.copies())));
+    removed.during(format_args!("removing {}", entry.path.display()))
+}
+
+/// Where the files of a record lie.
+fn copies(record: &Path) -> PathBuf {
+    record.with_extension(&COPIES[1..])
+}
+
+fn read(path: &Path, name: &str) -> io::Result<(Record, u64)> {
+    let odd = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    if !name.ends_with(RECORD) {
+        return Err(odd("its name is not that of a record".into()));
+    }
+    let bytes = RealFs.read(path)?;
+    let record: Record = serde_json::from_slice(&bytes).map_err(|error| odd(format!("it is no record: {error}")))?;
+    if record.v != VERSION {
+        return Err(odd(format!("its format is version {}, and this program reads version {VERSION}", record.v)));
+    }
+    if let What::Reply { files, .. } = &record.what {
+        let plain = |name: &String| !name.contains('/') && !["", ".", ".."].contains(&name.as_str());
+        if !files.iter().filter_map(|file| file.kept.as_ref()).all(plain) {
+            return Err(odd("it names a file outside of its own folder".into()));
+        }
+    }
+    Ok((record, bytes.len() as u64))
+}
+
+/// Removes what a hook left that was killed: an unfinished file, files without their record. What cannot be removed
+/// is in nobody's way.
+fn sweep(path: &Path, name: &str, names: &[String]) {
+    let is_left = match name.strip_suffix(COPIES) {
+        Some(stem) => names.binary_search(&format!("{stem}{RECORD}")).is_err(),
+        None => name.starts_with(SCRATCH) && name != OVERFLOW,
+    };
+    let age = fs::symlink_metadata(path).and_then(|meta| meta.modified());
+    let is_old = age.is_ok_and(|made| SystemTime::now().duration_since(made).is_ok_and(|age| age > STALE));
+    if is_left && is_old && RealFs.remove(path).is_err() {
+        RealFs.remove_dir(path).unwrap_or_default();
+    }
+}
+
+/// Moves something to `corrupt/`, with its files. `None`: it is not there any more.
+fn put_aside(spool: &Path, path: &Path, name: &str, why: String) -> io::Result<Option<Quarantined>> {
+    let corrupt = private_dir(&spool.join(CORRUPT))?;
+    let mut to = corrupt.join(name);
+    let mut n = 0;
+    while RealFs.exists(&to)? || RealFs.exists(&copies(&to))? {
+        n += 1;
+        to = corrupt.join(format!("{n}-{name}"));
+    }
+    match RealFs.rename(path, &to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    }
+    gone(RealFs.rename(&copies(path), &copies(&to)))?;
+    Ok(Some(Quarantined { path: to, why }))
+}
