@@ -291,7 +291,8 @@ fn verify(unit: &Path) {
     match command.output() {
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success() && said.is_empty(), "{said}");
+            // It may say something of other units too, which are not ours.
+            assert!(output.status.success() && !said.contains("anna-relay"), "{said}");
         }
         Err(error) => println!("skipped: systemd-analyze does not run here: {error}"),
     }
