@@ -8,6 +8,7 @@ pub mod demo;
 pub mod doctor;
 pub mod external;
 pub mod hook;
+pub mod launch;
 pub mod list;
 pub mod man;
 pub mod manage;
@@ -20,6 +21,7 @@ pub mod status;
 pub mod stream;
 pub mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -77,6 +79,8 @@ pub enum Command {
     ResetBreaker,
     /// Before a launch: end an orphaned fakechat that holds the port of a side
     ClearPort(ClearPort),
+    /// Start the Claude Code session of a side, with its channel and its port
+    Launch(Launch),
     /// Show the stream, Anna's running record of events
     Stream(Stream),
     /// Check the configuration and print it with the defaults filled in
@@ -233,6 +237,29 @@ pub struct Hook {
     pub side: Side,
 }
 
+/// `launch`
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  anna-relay launch brain
+  anna-relay launch bot -- --model haiku --continue
+  anna-relay launch bot --dry-run
+
+It ends an orphaned fakechat that holds the side's port, sets FAKECHAT_PORT, takes variables that
+switch channels off out of the environment, and becomes `claude`, with the settings that
+`anna-relay setup` wrote. Of two launches at once the second waits for the first.
+Exit status: 4 a live session holds the port; 5 something that is not fakechat holds it.")]
+pub struct Launch {
+    /// Which one
+    #[arg(value_name = "SIDE", value_parser = side())]
+    pub side: Side,
+    /// Only print the command line, and say what stands in its way
+    #[arg(long)]
+    pub dry_run: bool,
+    /// What `claude` gets besides, before the launcher's own; a prompt perhaps
+    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<OsString>,
+}
+
 /// `stream`
 #[derive(Clone, Debug, Args)]
 pub struct Stream {
@@ -346,6 +373,8 @@ mod tests {
             "anna-relay reset-breaker",
             "anna-relay clear-port brain --dry-run --json",
             "anna-relay clear-port bot",
+            "anna-relay launch brain",
+            "anna-relay launch bot --dry-run --model haiku",
             "anna-relay stream -n 3 -f",
             "anna-relay stream -n0",
             "anna-relay check --json",
@@ -381,6 +410,7 @@ mod tests {
             "anna-relay prune --older-than 999999999999999999d",
             "anna-relay prune --older-than 1d --state new",
             "anna-relay clear-port both",
+            "anna-relay launch",
             "anna-relay send x --timeout 5",
             "anna-relay send x --wait --timeout nan",
             "anna-relay send x --wait --timeout -1",
@@ -399,6 +429,16 @@ mod tests {
         assert_eq!((prune.older_than, prune.states), (Duration::from_secs(43_200), vec![State::Failed]));
         let Ok(Command::ClearPort(clear)) = parse("anna-relay clear-port brain") else { panic!() };
         assert_eq!(clear.side, Side::Brain);
+        for (line, dry_run, args) in [
+            ("launch bot --dry-run --model haiku --dry-run", true, "--model haiku --dry-run"),
+            ("launch bot hello -c", false, "hello -c"),
+            ("launch bot -- --dry-run", false, "--dry-run"),
+            ("launch bot -c -- hello", false, "-c -- hello"),
+        ] {
+            let Ok(Command::Launch(launch)) = parse(&format!("anna-relay {line}")) else { panic!("{line}") };
+            let given: Vec<_> = launch.args.iter().map(|arg| arg.to_string_lossy()).collect();
+            assert_eq!((launch.dry_run, given.join(" ")), (dry_run, args.to_owned()), "{line}");
+        }
         let Ok(Command::Send(send)) = parse("anna-relay send x --wait --timeout 0.5") else { panic!() };
         assert_eq!(send.timeout, Some(Duration::from_millis(500)));
     }

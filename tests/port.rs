@@ -7,6 +7,8 @@
 
 #[path = "port/cases.rs"]
 mod cases;
+#[path = "port/launch.rs"]
+mod launch;
 #[path = "port/standin.rs"]
 mod standin;
 #[path = "port/tree.rs"]

@@ -25,6 +25,16 @@ pub fn run(side: Side, port: u16, dry_run: bool, json: bool) -> Result<()> {
     cleared.outcome(side, port)
 }
 
+/// Clears a side's port for a session that is about to start, and says what was done, if anything was.
+///
+/// # Errors
+/// Those of [`run`].
+pub(super) fn before_launch(side: Side, port: u16) -> Result<Option<String>> {
+    let cleared = clear(&mut Judge::of_this_user(), port, false);
+    cleared.outcome(side, port)?;
+    Ok(cleared.orphan.as_ref().and_then(|_| cleared.text(side, port)))
+}
+
 /// What came of it.
 struct Cleared {
     /// What holds the port now, or, in a dry run, what would be ended.

@@ -37,6 +37,14 @@ const EXIT: &[(&str, &[(u8, &str)])] = &[
         ],
     ),
     ("hook", &[(0, ALWAYS)]),
+    (
+        "launch",
+        &[
+            (1, "the session could not be started"),
+            (4, "a live session holds its port"),
+            (5, "something that is not fakechat holds its port"),
+        ],
+    ),
     ("check", &[(78, "the configuration cannot be used")]),
 ];
 
@@ -50,6 +58,7 @@ const EXIT_ALL: &[(u8, &str)] = &[(0, "it was done"), (1, "it failed"), (2, "the
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("ANNA_CONFIG", "the configuration, unless --config names one"),
     ("ANNA_LOG", "how much the bridge logs: error, warn, info (as without it), debug or trace"),
+    ("CLAUDE_CONFIG_DIR", "Claude Code's folder, where it is not ~/.claude"),
     ("XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR", "where the files below lie instead"),
     ("NO_COLOR, TERM", "no colour where NO_COLOR is set, or TERM is dumb"),
 ];

@@ -11,15 +11,15 @@ use crate::spool::store::LOG;
 use crate::{daemon, telemetry};
 
 use super::{
-    Cli, Command, check, clear_port, completions, demo, doctor, hook, list, man, manage, out, render, send, setup,
-    status, stream,
+    Cli, Command, check, clear_port, completions, demo, doctor, hook, launch, list, man, manage, out, render, send,
+    setup, status, stream,
 };
 
 /// Carries out what was typed, and says what went wrong.
 #[must_use]
 pub fn run() -> ExitCode {
-    // Whatever is made is for this user alone.
-    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    // Whatever is made is for this user alone; a session that is started has the person's own mask again.
+    let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && hook::is_meant(std::env::args_os()) && !is_typed() => {
@@ -27,7 +27,7 @@ pub fn run() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    match carry_out(cli) {
+    match carry_out(cli, umask) {
         Ok(code) => code,
         Err(error) => {
             if !error.is_silent() {
@@ -43,7 +43,7 @@ fn is_typed() -> bool {
     std::io::IsTerminal::is_terminal(&std::io::stdin())
 }
 
-fn carry_out(cli: Cli) -> Result<ExitCode, Error> {
+fn carry_out(cli: Cli, umask: Mode) -> Result<ExitCode, Error> {
     let flag = cli.config.as_deref();
     let config = || Config::load(flag);
     let done = match cli.command {
@@ -61,6 +61,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Error> {
         Command::ClearPort(args) => {
             clear_port::run(args.side, config()?.relay.port(args.side), args.dry_run, args.output.json)
         }
+        Command::Launch(args) => launch::run(&config()?, flag, &args, umask),
         Command::Stream(args) => stream::run(&config()?, args.lines, args.follow),
         Command::Check(args) => check::run(&config()?, args.output.json),
         Command::Demo => demo::run(),

@@ -8,6 +8,7 @@ use anna_relay::port::end::{EndCause, EndError, end};
 use anna_relay::port::{Judge, Orphan, Process, Session, Verdict, without_channel};
 use serde_json::{Value, json};
 
+use crate::launch::{a_launch_ends_an_orphan_and_goes_on, a_launch_leaves_a_live_session_alone};
 use crate::standin::{AS_UID, LISTEN, STUBBORN};
 use crate::tree::{Tree, clear_port, free_port, kill, until};
 
@@ -42,6 +43,8 @@ tests![
     a_dry_run_ends_nothing,
     clearing_twice_at_once,
     a_session_without_a_fakechat_is_found,
+    a_launch_leaves_a_live_session_alone,
+    a_launch_ends_an_orphan_and_goes_on,
     the_real_fakechat,
 ];
 
