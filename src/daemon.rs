@@ -29,6 +29,9 @@ use crate::stream::Stream;
 const DRAIN_WITHIN: Duration = Duration::from_secs(4);
 /// How long the stream may take for its last lines.
 const FLUSH_WITHIN: Duration = Duration::from_millis(500);
+/// How long a thread that may block is kept for the next one who needs it: longer than the time between two ticks of
+/// the Queue, or each of them starts one.
+const KEEP_WORKERS: Duration = Duration::from_secs(60);
 /// The actors' thread has to come round within this time, or the process ends, for systemd to start it again. Far
 /// above any wait that a busy machine makes.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
@@ -46,7 +49,7 @@ pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
     }
     let _held = lock(&config)?;
     let stream = Stream::open(&config.paths.stream)?;
-    let system = actix_rt::System::new();
+    let system = System::with_tokio_rt(runtime);
     let ended = system.block_on(async {
         let listener = server::listen(&server::path(&config.paths.spool()))?;
         serve(config, flag, stream.clone(), listener).await
@@ -56,6 +59,16 @@ pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
         tracing::warn!("the stream's last lines could not be written");
     }
     ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// The runtime of the actors' thread.
+///
+/// # Panics
+/// The system has no threads or descriptors left to give.
+#[expect(clippy::expect_used, reason = "actix takes a function that cannot fail")]
+fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().thread_keep_alive(KEEP_WORKERS).build().expect("starting the runtime")
 }
 
 /// Takes the spool and the ports.
