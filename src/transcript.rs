@@ -1,7 +1,7 @@
 //! What a session's own transcript proves: that the model has a message which was pushed to it.
 //!
 //! fakechat acknowledges nothing, but Claude Code writes each message that the model has into the session's transcript,
-//! a file of JSON lines that only grows. [`line`] reads one line, [`follow`] the file as it grows, [`locate`] finds it,
+//! a file of JSON lines that only grows. [`mod@line`] reads one line, [`follow`] the file as it grows, [`locate`] finds it,
 //! and [`issued`] tells the ids of this relay's own pushes from anybody else's.
 //!
 //! Everything here is a courtesy of Claude Code's, not a contract: what is missing, foreign or odd means "nothing

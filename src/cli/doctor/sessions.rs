@@ -3,13 +3,10 @@
 use std::path::PathBuf;
 
 use super::{Finding, Level, Scene};
+use crate::cli::launch::SWITCH_OFF;
 use crate::cli::setup::{USER_SETTINGS, side_settings};
 use crate::config::{Config, Holder, Side};
 use crate::port::{self, Judge, Verdict};
-
-/// What switches channels off without a word, when it is in a session's environment.
-pub const SWITCHES: [&str; 4] =
-    ["DISABLE_TELEMETRY", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DO_NOT_TRACK", "DISABLE_GROWTHBOOK"];
 
 /// A session that holds a port, as it was started.
 pub struct Live {
@@ -128,12 +125,12 @@ pub fn look(scene: &Scene) -> Vec<Finding> {
             switch(Level::Fail, format!("{key} is set under env in {name}"), format!("remove {key} from {name}"))
         }));
     }
-    switches.extend(SWITCHES.iter().filter(|name| std::env::var(name).is_ok_and(|value| is_switch(name, &value))).map(
-        |name| {
+    switches.extend(
+        SWITCH_OFF.iter().filter(|name| std::env::var(name).is_ok_and(|value| is_switch(name, &value))).map(|name| {
             let fix = format!("unset {name} before starting a session, or start it with `anna-relay launch`");
             switch(Level::Warn, format!("{name} is set in this shell"), fix)
-        },
-    ));
+        }),
+    );
     if switches.is_empty() {
         switches.push(Finding::ok("environment", "nothing that was looked at switches channels off"));
     }
@@ -142,7 +139,7 @@ pub fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 fn is_switch(name: &str, value: &str) -> bool {
-    SWITCHES.contains(&name) && !matches!(value, "" | "0" | "false")
+    SWITCH_OFF.contains(&name) && !matches!(value, "" | "0" | "false")
 }
 
 fn switch(level: Level, what: String, fix: String) -> Finding {
