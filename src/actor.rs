@@ -12,3 +12,4 @@ pub mod queue;
 pub mod side;
 pub mod supervisor;
 pub mod wires;
+pub mod witness;

@@ -117,6 +117,15 @@ impl Breaker {
         self.times.drain(..excess);
     }
 
+    /// A `RELAY:` was refused for its shape. Whether that is news: the same message may come by two ways.
+    pub fn dismiss(&mut self, message: &str) -> bool {
+        let news = !self.decided.contains_key(message);
+        if news {
+            self.remember(message, Admission::Refused { kept: false });
+        }
+        news
+    }
+
     fn remember(&mut self, message: &str, admission: Admission) {
         self.decided.insert(message.to_owned(), admission);
         self.order.push_back(message.to_owned());

@@ -108,6 +108,9 @@ pub struct Push {
     pub session: Option<SessionKey>,
     /// What became of it.
     pub outcome: PushOutcome,
+    /// The message id it was posted with, where that is not the hand-off's own: a push to the bot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Id>,
     /// Why it did not succeed. An `unknown` push with no reason is one that the relay itself cut short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

@@ -35,7 +35,7 @@ use crate::spool::store::INBOX;
 use crate::spool::{Fs, RealFs};
 
 pub use copy::{MAX_FILES, MAX_TOTAL};
-pub use take::{BATCH_BYTES, BATCH_RECORDS, Entry, Listing, list, remove};
+pub use take::{BATCH_BYTES, BATCH_RECORDS, Entry, Listing, files_of, list, remove};
 
 /// How many records may wait. Weeks of two busy sessions; nobody may fill the disk because no bridge ever runs.
 pub const MAX_RECORDS: usize = 10_000;

@@ -27,7 +27,7 @@
 //!
 //! # The import rule
 //! `cli, daemon → actor → {queue, spooler, guard, side, spool, port, fakechat, control, stream, hook, inbox,
-//! transcript} → {handoff, config, error, text}`, and `message` is the actors' own. Actors do not import each other: they hold
+//! receipts, transcript} → {handoff, config, error, text}`, and `message` is the actors' own. Actors do not import each other: they hold
 //! recipients ([`actor::wires`]). actix is used under `actor`, in `daemon` and `message` alone; awc in `fakechat` alone;
 //! sysinfo and listeners in `port` alone. `tests/imports.rs` keeps these rules.
 
@@ -45,6 +45,7 @@ pub mod inbox;
 pub mod message;
 pub mod port;
 pub mod queue;
+pub mod receipts;
 pub mod side;
 pub mod spool;
 pub mod spooler;

@@ -21,7 +21,8 @@ pub struct ToQueue(pub Event);
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub enum ToGuard {
-    /// From BotSide: a `RELAY:` came. Answered by [`ToSide::Taken`], from the Queue or the Guard.
+    /// From BotSide or the Witness: a `RELAY:` came. Answered by [`ToSide::Taken`] or [`ToWitness::Taken`], from the
+    /// Queue or the Guard.
     Admit(Candidate),
     /// From Control: let hand-offs in again. Answered by [`ToControl`].
     ResetBreaker(Receipt),
@@ -30,8 +31,8 @@ pub enum ToGuard {
 /// A message of the bot that may be a hand-off.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// BotSide's number of it.
-    pub seq: u64,
+    /// Who waits for it to be dealt with.
+    pub receipt: Receipt,
     /// fakechat's id of it.
     pub message: String,
     /// What it says.
@@ -78,6 +79,16 @@ pub struct Seen {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Verdict")]
 pub struct Judge(pub Side);
+
+/// To the Witness.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub enum ToWitness {
+    /// From the Queue or the Guard: what a hook brought was dealt with; it need not be kept any more.
+    Taken(u64),
+    /// From the Supervisor: an actor that it goes to was started again, and what it had not dealt with is lost.
+    Resend,
+}
 
 /// To Control.
 #[derive(Debug, Message)]

@@ -6,13 +6,14 @@
 //! came): it is kept in memory and written once the disk takes it. A *decision* (to accept, to push) counts only once
 //! it is written: else it is undone, and nothing of it is carried out.
 
-mod answered;
 mod book;
 mod disk;
 pub mod event;
 mod intake;
 mod person;
 mod push;
+mod receipts;
+mod remembered;
 mod watch;
 
 use std::collections::{HashMap, VecDeque};
@@ -23,11 +24,13 @@ use time::OffsetDateTime;
 use crate::config::{Config, Side};
 use crate::control::wire::Paused;
 use crate::handoff::{HandOff, Id, SessionKey};
+use crate::transcript::issued::Issuer;
 
 use book::Book;
 pub use book::Entry;
 use disk::{Touch, Trouble};
 pub use event::{Effect, Event, Incoming, Now, Pushed, Receipt, Token};
+use remembered::Remembered;
 
 /// How many notices wait for the bot at most; the oldest goes first.
 const MAX_NOTICES: usize = 100;
@@ -153,6 +156,10 @@ pub struct Queue {
     relapses: u32,
     draining: bool,
     waiters: Vec<(Id, Receipt)>,
+    /// Makes ids that are known as our own later. Without it, as in a command, nothing is pushed.
+    issuer: Option<Issuer>,
+    /// The brain's messages that belong to nothing and were put into the stream: hooks bring them once more.
+    unclaimed: Remembered,
     touched: Vec<Touch>,
     begun: Vec<(Token, Id)>,
     fallouts: Vec<(Id, Fallout)>,
@@ -182,6 +189,8 @@ impl Queue {
             relapses: 0,
             draining: false,
             waiters: Vec::new(),
+            issuer: None,
+            unclaimed: Remembered::default(),
             touched: Vec::new(),
             begun: Vec::new(),
             fallouts: Vec::new(),
@@ -213,6 +222,7 @@ impl Queue {
             Event::Reply(reply) => self.reply(reply, now),
             Event::Side { side, online, session } => self.side(side, online, session),
             Event::Brain(doing) => self.brain_does(doing),
+            Event::Sighted(sighted) => self.sighted(&sighted),
             Event::SideReset(side) => self.side_reset(side, now),
             Event::Pushed { token, pushed } => self.pushed(token, pushed, now),
             Event::Notify { text, receipt } => self.notify_for(text, receipt, now),
@@ -230,6 +240,16 @@ impl Queue {
     /// The hand-off of that id, to be written.
     pub fn entry_mut(&mut self, id: Id) -> Option<&mut Entry> {
         self.book.get_mut(id)
+    }
+
+    /// Gives it what it makes ids with.
+    pub fn set_issuer(&mut self, issuer: Issuer) {
+        self.issuer = Some(issuer);
+    }
+
+    /// An id for a message that is no hand-off.
+    fn issue(&self, now: Now) -> Id {
+        self.issuer.as_ref().map_or_else(Id::now, |issuer| issuer.issue(now.wall))
     }
 
     /// Whether it has that hand-off in memory.

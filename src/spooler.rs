@@ -19,6 +19,7 @@ use crate::queue::event::Reply;
 use crate::queue::{Effect, Event, Now, Queue, Receipt, Settings};
 use crate::spool::store::CORRUPT;
 use crate::spool::{Fs, Placed, RealFs, Store, pause};
+use crate::transcript::issued::Issuer;
 
 /// What to do where a pause cannot be begun or ended.
 const MEND_PAUSE: &str = "make room, or see to the file `paused` in the spool; nothing was changed";
@@ -107,6 +108,11 @@ impl<F: Fs> Spooler<F> {
         }
         spooler.queue.set_paused(paused, now);
         Ok(spooler)
+    }
+
+    /// Gives the queue what it makes ids of messages with.
+    pub fn set_issuer(&mut self, issuer: Issuer) {
+        self.queue.set_issuer(issuer);
     }
 
     /// Deals with events in their order.

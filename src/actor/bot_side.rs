@@ -4,6 +4,7 @@ use crate::config::Side;
 use crate::fakechat::frame::Frame;
 use crate::guard::{Verdict, judge};
 use crate::message::{Candidate, ToGuard};
+use crate::queue::Receipt;
 
 use super::intake::Taken;
 use super::side::{Concern, Role, SideActor};
@@ -36,7 +37,7 @@ impl Role for Bot {
     fn send_on(wires: &Wires, taken: &mut Taken) {
         if let Frame::Message { id, text, reply_to, .. } = &taken.frame {
             wires.guard.send(ToGuard::Admit(Candidate {
-                seq: taken.seq,
+                receipt: Receipt::Frame(Side::Bot, taken.seq),
                 message: id.clone(),
                 text: text.clone(),
                 reply_to: reply_to.clone(),

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::config::Side;
 use crate::guard::{Admission, Verdict, judge};
 use crate::handoff::{Id, Origin};
-use crate::message::{Candidate, Ping, Reload, ToControl, ToGuard, ToQueue, ToSide};
+use crate::message::{Candidate, Ping, Reload, ToControl, ToGuard, ToQueue};
 use crate::queue::Receipt;
 use crate::queue::event::{Arrival, Event};
 
@@ -33,20 +33,26 @@ impl Guard {
     }
 
     fn admit(&self, candidate: Candidate) {
-        let Candidate { seq, message, text, reply_to, files } = candidate;
+        let Candidate { receipt, message, text, reply_to, files } = candidate;
         let text = match judge(text.as_deref(), reply_to.as_deref(), !files.is_empty()) {
             Verdict::HandOff(text) => text,
             Verdict::HasReplyTo => {
                 let said = text.unwrap_or_default();
-                return self
-                    .dismiss(seq, &format!("a RELAY: of the bot was refused, for it is a reply to something: {said}"));
+                return self.dismiss(
+                    receipt,
+                    &message,
+                    &format!("a RELAY: of the bot was refused, for it is a reply to something: {said}"),
+                );
             }
             Verdict::Empty => {
-                return self.dismiss(seq, "a RELAY: of the bot was refused, for there is nothing behind it");
+                return self.dismiss(
+                    receipt,
+                    &message,
+                    "a RELAY: of the bot was refused, for there is nothing behind it",
+                );
             }
-            Verdict::NotForUs => return self.wires.side(Side::Bot).send(ToSide::Taken(seq)),
+            Verdict::NotForUs => return self.wires.done(receipt),
         };
-        let receipt = Receipt::Frame(Side::Bot, seq);
         let id = Id::derive(Side::Bot, &message);
         let received = self.wires.now().unix_millis();
         let (admission, tripped_now) = {
@@ -64,9 +70,12 @@ impl Guard {
         }));
     }
 
-    fn dismiss(&self, seq: u64, why: &str) {
-        self.wires.stream.warn(why);
-        self.wires.side(Side::Bot).send(ToSide::Taken(seq));
+    fn dismiss(&self, receipt: Receipt, message: &str, why: &str) {
+        // What came by the websocket comes once more by the hook.
+        if self.wires.breaker.borrow_mut().dismiss(message) {
+            self.wires.stream.warn(why);
+        }
+        self.wires.done(receipt);
     }
 
     fn tripped(&self) {

@@ -44,10 +44,10 @@ impl Intake {
         Some(self.next)
     }
 
-    /// A frame's file is there, or lost.
-    pub fn fetched(&mut self, seq: u64, file: Incoming) {
+    /// A frame's files are there, or lost.
+    pub fn fetched(&mut self, seq: u64, files: Vec<Incoming>) {
         if let Some(taken) = self.frames.iter_mut().find(|taken| taken.seq == seq) {
-            taken.files = Some(vec![file]);
+            taken.files = Some(files);
         }
     }
 
@@ -116,7 +116,7 @@ mod tests {
         let second = intake.take(frame("b"), true).unwrap();
         let third = intake.take(frame("c"), false).unwrap();
         assert_eq!(ready(&mut intake), [first], "the second waits for its file");
-        intake.fetched(second, Incoming::Lost { name: "x".into() });
+        intake.fetched(second, vec![Incoming::Lost { name: "x".into() }]);
         assert_eq!(ready(&mut intake), [second, third]);
         intake.done(second);
         intake.resend();

@@ -22,7 +22,7 @@ use crate::queue::event::{Doing, Event};
 
 use deaf::Deaf;
 
-use super::wires::Wires;
+use super::wires::{Live, Wires};
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -174,6 +174,10 @@ impl OrphanReaper {
         let waits = entry.as_ref().is_some_and(|entry| entry.status == Some(Activity::Waiting));
         let news = waits || (entry.is_some() && *known != entry);
         *known = entry.clone();
+        let live = entry.as_ref().map(|entry| Live { session_id: entry.session_id.clone(), cwd: entry.cwd.clone() });
+        if live.is_some() {
+            self.wires.live.borrow_mut()[side as usize] = live;
+        }
         self.show_session(side);
         if let Some(Entry { status, since, waiting_for, .. }) = entry.filter(|_| news && side == Side::Brain) {
             self.wires.queue.send(ToQueue(Event::Brain(Doing { session: key, status, since, waiting_for })));

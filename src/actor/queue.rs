@@ -7,11 +7,12 @@ use std::sync::{Arc, PoisonError};
 use actix::prelude::*;
 
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{During, Result};
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
 use crate::queue::{Effect, Event, Receipt, Settings};
 use crate::spool::Store;
 use crate::spooler::{Outcome, Spooler};
+use crate::transcript::issued::{self, Issuer};
 
 use super::wires::Wires;
 
@@ -50,7 +51,11 @@ impl Queue {
         let opening = tokio::task::spawn_blocking(move || -> Result<Spooler> {
             let mut owner = spool.lock().unwrap_or_else(PoisonError::into_inner);
             *owner = tokens;
-            Spooler::open(Store::open(&config.paths.spool())?, Settings::from(&*config), tokens, now)
+            let root = config.paths.spool();
+            let issuer = Issuer::open(&root).during(format_args!("reading {}", root.join(issued::FILE).display()))?;
+            let mut spooler = Spooler::open(Store::open(&root)?, Settings::from(&*config), tokens, now)?;
+            spooler.set_issuer(issuer);
+            Ok(spooler)
         });
         ctx.spawn(opening.into_actor(self).map(|opened, act, ctx| match opened {
             Ok(Ok(spooler)) => {
@@ -131,12 +136,11 @@ impl Queue {
         match effect {
             Effect::Push { side, token, uploads } => self.wires.side(side).send(ToSide::Push { token, uploads }),
             Effect::Note { .. } | Effect::Warn { .. } => self.wires.stream.record(&effect),
-            Effect::Done(Receipt::Frame(side, seq)) => self.wires.side(side).send(ToSide::Taken(seq)),
-            Effect::Done(Receipt::Notice(number)) => drop(self.wires.notices.borrow_mut().remove(&number)),
+            Effect::Done(receipt) => self.wires.done(receipt),
             Effect::Answer(Receipt::Request(request), result) => {
                 self.wires.control.send(ToControl::Answer(request, result));
             }
-            Effect::Done(_) | Effect::Answer(..) => {}
+            Effect::Answer(..) => {}
         }
     }
 }

@@ -17,7 +17,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::config::{Config, Side};
 use crate::control::wire::ActorStatus;
-use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
+use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor, ToWitness};
 use crate::queue::Event;
 
 use super::bot_side::Bot;
@@ -28,6 +28,7 @@ use super::orphan_reaper::{self, OrphanReaper};
 use super::queue::{self, Queue};
 use super::side::{Role, SideActor};
 use super::wires::Wires;
+use super::witness::{self, Witness};
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -110,6 +111,7 @@ impl Supervisor {
             child(guard::NAME, start_guard),
             child(Brain::NAME, start_brain),
             child(Bot::NAME, start_bot),
+            child(witness::NAME, start_witness),
             child(control::NAME, start_control),
         ];
         Supervisor {
@@ -174,10 +176,12 @@ impl Supervisor {
             queue::NAME => {
                 wires.side(Side::Brain).send(ToSide::Resend);
                 wires.side(Side::Bot).send(ToSide::Resend);
+                wires.witness.send(ToWitness::Resend);
                 wires.control.send(ToControl::Resend);
             }
             guard::NAME => {
                 wires.side(Side::Bot).send(ToSide::Resend);
+                wires.witness.send(ToWitness::Resend);
                 wires.control.send(ToControl::Resend);
             }
             control::NAME => wires.control.send(ToControl::Resend),
@@ -325,6 +329,14 @@ fn start_brain(this: &Supervisor) -> (JoinHandle<()>, Running) {
 
 fn start_bot(this: &Supervisor) -> (JoinHandle<()>, Running) {
     start_side::<Bot>(&this.wires)
+}
+
+fn start_witness(this: &Supervisor) -> (JoinHandle<()>, Running) {
+    let wires = &this.wires;
+    run(Witness::new(Rc::clone(wires)), |address| {
+        wires.witness.fill(address.clone().recipient());
+        expose(wires, witness::NAME, address);
+    })
 }
 
 fn start_control(this: &Supervisor) -> (JoinHandle<()>, Running) {

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -13,7 +14,7 @@ use time::OffsetDateTime;
 use crate::config::{Config, Side};
 use crate::control::wire::{BreakerStatus, Status};
 use crate::guard::Breaker;
-use crate::message::{Judge, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor};
+use crate::message::{Judge, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor, ToWitness};
 use crate::port::Verdict;
 use crate::queue::{Event, Now, Receipt};
 use crate::stream::Stream;
@@ -60,6 +61,15 @@ where
     }
 }
 
+/// A live session, by its own account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// Claude's own id of it.
+    pub session_id: String,
+    /// Its working directory.
+    pub cwd: PathBuf,
+}
+
 /// What all actors share. It outlives each of them.
 pub struct Wires {
     /// The way to the Queue.
@@ -72,6 +82,12 @@ pub struct Wires {
     pub control: Slot<ToControl>,
     /// The way to the Supervisor.
     pub supervisor: Slot<ToSupervisor>,
+    /// The way to the Witness.
+    pub witness: Slot<ToWitness>,
+    /// The sides' live sessions, as far as they are known.
+    pub live: RefCell<[Option<Live>; 2]>,
+    /// Which sides' sessions have hooks that tell what was said.
+    pub hooked: [Cell<bool>; 2],
     sides: [Slot<ToSide>; 2],
     intakes: [RefCell<Intake>; 2],
     /// What `status` shows.
@@ -107,6 +123,9 @@ impl Wires {
             reaper: RefCell::default(),
             control: Slot::default(),
             supervisor: Slot::default(),
+            witness: Slot::default(),
+            live: RefCell::default(),
+            hooked: Default::default(),
             sides: Default::default(),
             intakes: Default::default(),
             board: RefCell::default(),
@@ -173,6 +192,16 @@ impl Wires {
         let number = self.next_notice.replace(self.next_notice.get() + 1);
         self.notices.borrow_mut().insert(number, text.clone());
         self.queue.send(ToQueue(Event::Notify { text, receipt: Receipt::Notice(number) }));
+    }
+
+    /// What this receipt is for was dealt with.
+    pub fn done(&self, receipt: Receipt) {
+        match receipt {
+            Receipt::Frame(side, seq) => self.side(side).send(ToSide::Taken(seq)),
+            Receipt::Inbox(number) => self.witness.send(ToWitness::Taken(number)),
+            Receipt::Notice(number) => drop(self.notices.borrow_mut().remove(&number)),
+            Receipt::None | Receipt::Request(_) => {}
+        }
     }
 
     /// Who holds the side's port; [`Verdict::Unknown`] if nobody can say in time.

@@ -302,7 +302,7 @@ impl Push {
     /// the middle leaves the truth.
     #[must_use]
     pub fn begin(attempt: usize, session: Option<SessionKey>, at: OffsetDateTime) -> Self {
-        Push { at, attempt, session, outcome: PushOutcome::Unknown, why: None, unknown: Default::default() }
+        Push { at, attempt, session, outcome: PushOutcome::Unknown, id: None, why: None, unknown: Default::default() }
     }
 
     /// Whether it did not succeed, for a reason other than the relay's own stop.

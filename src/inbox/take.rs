@@ -5,8 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::config::Side;
 use crate::error::{During, Error, Result};
 use crate::hook::{NamedFile, Record, VERSION, What};
+use crate::queue::Incoming;
 use crate::spool::fs::private_dir;
 use crate::spool::recover::Quarantined;
 use crate::spool::store::{CORRUPT, INBOX, is_its_own_fault};
@@ -37,6 +39,19 @@ impl Entry {
         file.kept.as_ref().map(|name| self.copies().join(name))
     }
 
+    /// The files of this reply, on their way to a hand-off.
+    #[must_use]
+    pub fn incoming(&self, files: &[NamedFile]) -> Vec<Incoming> {
+        let one = |file: &NamedFile| {
+            let name = file.named.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            match self.copy_of(file) {
+                Some(path) => Incoming::Fetched { name, path, bytes: file.bytes },
+                None => Incoming::Lost { name },
+            }
+        };
+        files.iter().map(one).collect()
+    }
+
     fn copies(&self) -> PathBuf {
         copies(&self.path)
     }
@@ -51,6 +66,16 @@ pub struct Listing {
     pub more: bool,
     /// What could not be read, and lies in `corrupt/` now.
     pub put_aside: Vec<Quarantined>,
+}
+
+/// All the files that a reply named, if its hook has brought it: the websocket's frame has the first only.
+#[must_use]
+pub fn files_of(spool: &Path, side: Side, message: &str) -> Option<Vec<Incoming>> {
+    let meant = |entry: &Entry| match &entry.record.what {
+        What::Reply { message: own, files, .. } if own == message => Some(entry.incoming(files)),
+        _ => None,
+    };
+    list(spool).ok()?.entries.iter().filter(|entry| entry.record.side == side).find_map(meant)
 }
 
 /// What waits in the inbox of that spool, as much of it as is good to have at once. Puts aside what is no record,

@@ -8,8 +8,8 @@ use time::OffsetDateTime;
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id, SessionKey};
 
-use super::answered::Answered;
 use super::event::{Now, Token};
+use super::remembered::Remembered;
 
 /// Hand-offs accepted less than this before one another came at once.
 const AT_ONCE: time::Duration = time::Duration::SECOND;
@@ -95,7 +95,9 @@ pub(super) struct Book {
     ran: Duration,
     ran_at: Option<Duration>,
     /// Also of hand-offs that are not in memory any more.
-    pub answered: Answered,
+    pub answered: Remembered,
+    /// What was pushed to the bot, by the message ids it was posted with.
+    pub sent_as: Remembered,
     next_seq: u64,
     /// When the latest one was accepted.
     last_created: Option<OffsetDateTime>,
@@ -129,6 +131,9 @@ impl Book {
         self.last_created = self.last_created.max(Some(entry.h.created));
         for result in &entry.h.results {
             self.answered.insert(&result.message, entry.h.id);
+            for sent in result.pushes.iter().filter_map(|push| push.id) {
+                self.sent_as.insert(&sent.to_string(), entry.h.id);
+            }
         }
         self.entries.insert(entry.h.id, entry);
     }

@@ -44,6 +44,8 @@ pub enum Receipt {
     Frame(Side, u64),
     /// A request on the control socket.
     Request(u64),
+    /// What a hook brought: it stays in the inbox until then.
+    Inbox(u64),
     /// Who has it told again, until the bot had it: a notice of that number.
     Notice(u64),
 }
@@ -136,6 +138,8 @@ pub enum Event {
     },
     /// The brain's session does something else than before.
     Brain(Doing),
+    /// A session's transcript shows a message of its fakechat.
+    Sighted(Sighted),
     /// A side's actor was started again: what it had under way will never be heard of.
     SideReset(Side),
     /// Word of a push.
@@ -196,6 +200,21 @@ pub enum Event {
     Count,
     /// The bridge stops: begin nothing any more.
     Drain,
+}
+
+/// A message that a session has, by its own transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sighted {
+    /// Whose session.
+    pub side: Side,
+    /// The message's id.
+    pub message: String,
+    /// When the session had it.
+    pub at: OffsetDateTime,
+    /// How long it is, in bytes.
+    pub bytes: usize,
+    /// The hand-off it belongs to, once the spooler has found it.
+    pub of: Option<Id>,
 }
 
 /// What a session is doing, by its own account.

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::config::Side;
 use crate::error::Error;
 use crate::handoff::life::Recorded;
 use crate::handoff::{HandOff, Id, Origin, Reason, words};
@@ -156,6 +157,11 @@ impl Queue {
     }
 
     fn unclaimed(&mut self, reply: &Reply, why: &str) {
+        let said = Id::derive(Side::Brain, &reply.text);
+        if self.unclaimed.get(&reply.message) == Some(said) {
+            return;
+        }
+        self.unclaimed.insert(&reply.message, said);
         let what = if reply.edit { "edit" } else { "reply" };
         match (&reply.reply_to, reply.edit) {
             (None, false) => self.note(None, format!("the brain said, to nobody: {}", reply.text)),

@@ -74,7 +74,7 @@ impl Queue {
         let taken_back = self.book.take_backs.iter().map(|(_, id)| *id);
         let ready = |id: &Id| self.book.get(*id).is_some_and(|entry| entry.brain.not_before <= now.mono);
         if let Some(id) = taken_back.into_iter().find(ready) {
-            return self.push_take_back(id);
+            return self.push_take_back(id, now);
         }
         if self.paused.is_some() {
             return;
@@ -100,7 +100,7 @@ impl Queue {
         self.launch(Side::Brain, Cargo::HandOff { id, push }, uploads);
     }
 
-    fn push_take_back(&mut self, id: Id) {
+    fn push_take_back(&mut self, id: Id, now: Now) {
         let Some(entry) = self.book.get(id) else { return };
         let went_to = entry.h.pushes.last().and_then(|push| push.session);
         if matches!((went_to, self.brain.session), (Some(then), Some(present)) if then != present) {
@@ -108,7 +108,7 @@ impl Queue {
             return self.change(id, false, |h| h.taken_back());
         }
         let part = Part { text: words::take_back(id), file: None };
-        self.launch(Side::Brain, Cargo::TakeBack { id }, vec![Upload { id: Id::now(), part }]);
+        self.launch(Side::Brain, Cargo::TakeBack { id }, vec![Upload { id: self.issue(now), part }]);
     }
 
     fn push_notice(&mut self, now: Now) -> bool {
@@ -116,7 +116,11 @@ impl Queue {
         let Some(notice) = self.notices.iter_mut().find(due) else { return false };
         notice.in_flight = true;
         let (key, text) = (notice.key, words::notice(&notice.text));
-        self.launch(Side::Bot, Cargo::Notice { key }, vec![bot_upload(Part { text, file: None })]);
+        self.launch(
+            Side::Bot,
+            Cargo::Notice { key },
+            vec![Upload { id: self.issue(now), part: Part { text, file: None } }],
+        );
         true
     }
 
@@ -132,6 +136,7 @@ impl Queue {
         let untold = h.results.iter().position(|r| r.told.is_none());
         let mut push = 0;
         let mut parts = Vec::new();
+        let own = self.issue(now);
         self.change(id, false, |h| {
             let text = match untold {
                 Some(i) => match outcome_refused(h, i) {
@@ -147,13 +152,16 @@ impl Queue {
                 (None, None) => return,
             };
             push = pushes.len();
-            pushes.push(Push::begin(push + 1, session, now.wall));
+            pushes.push(Push { id: Some(own), ..Push::begin(push + 1, session, now.wall) });
         });
+        self.book.sent_as.insert(&own.to_string(), id);
         let cargo = match untold {
             Some(outcome) => Cargo::Outcome { id, outcome, push },
             None => Cargo::Failure { id, push },
         };
-        self.launch(Side::Bot, cargo, parts.into_iter().map(bot_upload).collect());
+        let ids = std::iter::once(own).chain(std::iter::repeat_with(|| self.issue(now)));
+        let uploads = ids.zip(parts).map(|(id, part)| Upload { id, part }).collect();
+        self.launch(Side::Bot, cargo, uploads);
     }
 
     fn launch(&mut self, side: Side, cargo: Cargo, uploads: Vec<Upload>) {
@@ -256,6 +264,9 @@ impl Queue {
     }
 
     fn outcome_landed(&mut self, id: Id, outcome: usize, push: usize, pushed: Pushed, now: Now) {
+        let seen = self.book.get(id).and_then(|entry| entry.h.results.get(outcome)?.pushes.get(push));
+        let pushed =
+            if seen.is_some_and(|push| push.outcome == PushOutcome::Seen) { Pushed::Confirmed } else { pushed };
         let told = pushed == Pushed::Confirmed;
         match pushed {
             Pushed::Cut => return,
@@ -371,15 +382,11 @@ impl Cargo {
     }
 }
 
-/// Each push to the bot has a message id of its own, never a hand-off's.
-fn bot_upload(part: Part) -> Upload {
-    Upload { id: Id::now(), part }
-}
-
 /// Writes down how a push ended.
 fn end(pushes: &mut [Push], push: usize, pushed: &Pushed) {
     let Some(push) = pushes.get_mut(push) else { return };
     match pushed {
+        Pushed::Confirmed if push.outcome == PushOutcome::Seen => {}
         Pushed::Confirmed => push.outcome = PushOutcome::Sent,
         Pushed::Failed { why, permanent } => {
             push.why = Some(why.clone());

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::config::Side;
 use crate::error::During;
 use crate::handoff::life::State;
 use crate::handoff::{Id, Origin};
-use crate::queue::event::{Arrival, Reply};
+use crate::queue::event::{Arrival, Reply, Sighted};
 use crate::queue::{Effect, Event, Now, Receipt};
 use crate::spool::Fs;
 use crate::spool::store::is_its_own_fault;
@@ -41,8 +42,31 @@ impl<F: Fs> Spooler<F> {
                     }
                 }
             }
+            Event::Sighted(sighted) => self.recognise(sighted, now),
             event => Some((event, None)),
         }
+    }
+
+    /// Finds out which hand-off a message that a session has belongs to. One that is none of ours means that something
+    /// else speaks to the session.
+    fn recognise(&mut self, mut sighted: Sighted, now: Now) -> Option<(Event, Option<Id>)> {
+        let id = sighted.message.parse::<Id>().ok();
+        sighted.of = match sighted.side {
+            Side::Brain => id,
+            Side::Bot => self.queue.sent_as(&sighted.message),
+        };
+        let brought = sighted.of.map_or(Ok(false), |id| self.bring(id, now));
+        let known = sighted.of.is_some_and(|id| self.queue.holds(id));
+        if !known && brought.is_ok() && !id.is_some_and(|id| self.queue.issued(&id)) {
+            let Sighted { side, message, at, bytes, .. } = sighted;
+            let at = at.replace_nanosecond(0).unwrap_or(at);
+            let text =
+                format!("something other than the relay prompted the {side} at {at}: message {message}, {bytes} bytes");
+            self.effects.push(Effect::Warn { text, of: None });
+            return None;
+        }
+        let brought = sighted.of.filter(|_| brought.is_ok_and(|brought| brought));
+        Some((Event::Sighted(sighted), brought))
     }
 
     /// Finds out which hand-off a reply is about. Where the disk does not say, the reply waits, and those after it

@@ -112,7 +112,9 @@ impl World {
         else {
             return;
         };
-        let earlier = |known: &Known| known.attempts.is_empty() && known.place.is_some_and(|other| other < place);
+        // One that was answered, perhaps not on this disk yet, waits no more.
+        let waits = |known: &Known| known.attempts.is_empty() && !known.replied_to;
+        let earlier = |known: &Known| waits(known) && known.place.is_some_and(|other| other < place);
         for (other, _) in self.known.iter().filter(|(_, known)| earlier(known)) {
             let waits = self.find(*other).is_some_and(|(h, _)| h.wants_push(None) && h.retried.is_none());
             assert!(!waits, "{id} is pushed before {other}");

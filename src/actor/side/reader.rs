@@ -1,13 +1,18 @@
 //! A side's websocket: opening it, and taking what comes out of it.
 
+use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use actix::prelude::*;
+use tokio::time::{Instant, sleep};
 
+use crate::config::Side;
 use crate::fakechat::download::fetch;
 use crate::fakechat::frame::Frame;
 use crate::fakechat::socket::{self, Socket};
 use crate::handoff::Id;
+use crate::inbox::files_of;
 use crate::queue::Incoming;
 use crate::side::Input;
 use crate::spool::store::{MAX_FILE, TMP};
@@ -16,6 +21,10 @@ use super::super::wires::Wires;
 use super::holder::CHANGED;
 use super::{Bar, Concern, Link, Peer, Role, SideActor};
 
+/// How long the hook of a message with a file is waited for: it copies up to 200 MiB.
+const HOOK_WITHIN: Duration = Duration::from_secs(3);
+/// How often it is looked for meanwhile: a folder has no wait.
+const HOOK_LOOK: Duration = Duration::from_millis(100);
 /// After so many frames in one go the reader lets the others have a turn.
 const BURST: u32 = 64;
 
@@ -66,7 +75,7 @@ impl<R: Role> SideActor<R> {
     fn take(&mut self, frame: Frame, ctx: &mut Context<Self>) {
         let concern = R::concern(&frame);
         let file = match &frame {
-            Frame::Message { file: Some(file), .. } if concern == Concern::Take => Some(file.clone()),
+            Frame::Message { id, file: Some(file), .. } if concern == Concern::Take => Some((id.clone(), file.clone())),
             _ => None,
         };
         if concern == Concern::None {
@@ -78,10 +87,11 @@ impl<R: Role> SideActor<R> {
             self.wires.stream.warn(&format!("a frame of the {} was dropped: too much waits for the disk", R::SIDE));
             return;
         };
-        if let Some(file) = file {
+        if let Some((message, file)) = file {
             let config = self.wires.config();
             let (port, to) = (config.relay.port(R::SIDE), config.paths.spool().join(TMP).join(Id::now().to_string()));
             let (wires, peer) = (Rc::clone(&self.wires), self.link.as_ref().and_then(|link| link.peer));
+            let hooked = self.wires.hooked[R::SIDE as usize].get();
             let fetching = async move {
                 // What another one has under that name is not the session's file.
                 let fetched = match Self::verdict(&wires).await {
@@ -91,17 +101,21 @@ impl<R: Role> SideActor<R> {
                     Ok(_) => Err(CHANGED.to_owned()),
                     Err(bar) => Err(bar.why),
                 };
-                (file.name, to, fetched)
+                let named = if hooked { named_by_hook(config.paths.spool(), R::SIDE, message).await } else { None };
+                (file.name, to, fetched, named)
             };
-            ctx.spawn(fetching.into_actor(self).map(move |(name, path, fetched), act, _| {
-                let incoming = match fetched {
+            ctx.spawn(fetching.into_actor(self).map(move |(name, path, fetched, named), act, _| {
+                let first = match fetched {
                     Ok(bytes) => Incoming::Fetched { name, path, bytes },
                     Err(error) => {
                         act.wires.stream.warn(&format!("a file of the {} could not be had: {error}", R::SIDE));
                         Incoming::Lost { name }
                     }
                 };
-                act.wires.intake(R::SIDE).borrow_mut().fetched(seq, incoming);
+                // The one that came is the first of those that were named.
+                let others = named.into_iter().flatten().skip(1);
+                let files = std::iter::once(first).chain(others).collect();
+                act.wires.intake(R::SIDE).borrow_mut().fetched(seq, files);
                 act.send_on();
             }));
         }
@@ -133,6 +147,20 @@ impl<R: Role> Handler<Heard> for SideActor<R> {
             socket::Event::Closed(why) => self.lose(why, ctx),
         }
     }
+}
+
+/// All the files of a message, as its hook names them: that runs right after the message was said.
+async fn named_by_hook(spool: PathBuf, side: Side, message: String) -> Option<Vec<Incoming>> {
+    let deadline = Instant::now() + HOOK_WITHIN;
+    while Instant::now() < deadline {
+        let (spool, message) = (spool.clone(), message.clone());
+        let named = tokio::task::spawn_blocking(move || files_of(&spool, side, &message)).await.ok().flatten();
+        if named.is_some() {
+            return named;
+        }
+        sleep(HOOK_LOOK).await;
+    }
+    None
 }
 
 /// Opens the websocket, asking before and after whose it is. Only the same answer twice says who is at the other end.

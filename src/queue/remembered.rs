@@ -1,4 +1,5 @@
-//! Which hand-off each message of the brain answered, for edits of it.
+//! Which hand-off a message belongs to: the brain's that answered one, for edits of it; the relay's own to the bot, for
+//! receipts.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,14 +8,14 @@ use crate::handoff::Id;
 /// How many messages are remembered; the oldest goes first. A busy month is far less.
 const REMEMBERED: usize = 10_000;
 
-/// The brain's messages that became results.
+/// Messages with their hand-offs.
 #[derive(Debug, Default)]
-pub(super) struct Answered {
+pub(super) struct Remembered {
     of: HashMap<String, Id>,
     order: VecDeque<String>,
 }
 
-impl Answered {
+impl Remembered {
     pub fn get(&self, message: &str) -> Option<Id> {
         self.of.get(message).copied()
     }
@@ -38,13 +39,13 @@ mod tests {
 
     #[test]
     fn the_oldest_is_forgotten_first() {
-        let mut answered = Answered::default();
+        let mut remembered = Remembered::default();
         let id = Id::now();
         for n in 0..=REMEMBERED {
-            answered.insert(&format!("m1-{n}"), id);
-            answered.insert("m1-1", id);
+            remembered.insert(&format!("m1-{n}"), id);
+            remembered.insert("m1-1", id);
         }
-        assert_eq!((answered.get("m1-0"), answered.get("m1-1")), (None, Some(id)));
-        assert_eq!(answered.of.len(), REMEMBERED);
+        assert_eq!((remembered.get("m1-0"), remembered.get("m1-1")), (None, Some(id)));
+        assert_eq!(remembered.of.len(), REMEMBERED);
     }
 }

@@ -1,0 +1,259 @@
+//! The Witness: takes what the sessions' hooks brought to the inbox, and reads off their transcripts what they have
+//! seen. So what was said while nobody listened is not lost, and a push is known to have arrived.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use actix::prelude::*;
+
+use crate::config::Side;
+use crate::error::Result;
+use crate::hook::What;
+use crate::inbox::{self, Entry, Listing};
+use crate::message::{Candidate, Ping, Reload, ToGuard, ToQueue, ToWitness};
+use crate::port::registry;
+use crate::queue::event::{Event, Reply, Sighted};
+use crate::queue::{Incoming, Receipt};
+use crate::receipts::{Receipts, named_by_hook};
+use crate::spool::store::INBOX;
+use crate::transcript::locate;
+
+use super::wires::{Live, Wires};
+
+#[cfg(debug_assertions)]
+use crate::message::Fault;
+
+/// The actor's name.
+pub const NAME: &str = "witness";
+/// At every so-manieth ping it looks even if nothing seems to have changed.
+const LOOK_EVERY: u32 = 12;
+
+/// The actor.
+pub struct Witness {
+    wires: Rc<Wires>,
+    /// At home while it is not looking.
+    receipts: Option<Receipts>,
+    /// What is being dealt with, by number.
+    under_way: HashMap<u64, Entry>,
+    next: u64,
+    /// When the inbox was last seen to change.
+    changed: Option<SystemTime>,
+    pings: u32,
+}
+
+/// What a look found.
+struct Found {
+    receipts: Receipts,
+    listing: Result<Listing>,
+    sighted: Vec<Sighted>,
+    dropped_since: Option<time::OffsetDateTime>,
+    more: bool,
+}
+
+impl Witness {
+    /// A witness.
+    #[must_use]
+    pub fn new(wires: Rc<Wires>) -> Self {
+        let receipts = Receipts::open(&wires.config().paths.spool());
+        for side in Side::BOTH {
+            wires.hooked[side as usize].set(receipts.is_hooked(side));
+        }
+        let (under_way, next) = (HashMap::new(), 0);
+        Witness { wires, receipts: Some(receipts), under_way, next, changed: None, pings: 0 }
+    }
+
+    /// Looks at the inbox and the transcripts, on a thread that may wait for the disk.
+    fn look(&mut self, ctx: &mut Context<Self>) {
+        let Some(receipts) = self.receipts.take() else { return };
+        let (spool, live) = (self.wires.config().paths.spool(), self.wires.live.borrow().clone());
+        let now = self.wires.now().wall;
+        let looking = tokio::task::spawn_blocking(move || find(receipts, &spool, &live, now));
+        ctx.spawn(looking.into_actor(self).map(|found, act, ctx| match found {
+            Ok(found) => act.found(found, ctx),
+            Err(_) => ctx.stop(),
+        }));
+    }
+
+    fn found(&mut self, found: Found, ctx: &mut Context<Self>) {
+        let Found { mut receipts, listing, sighted, dropped_since, more } = found;
+        for sighted in sighted {
+            self.wires.queue.send(ToQueue(Event::Sighted(sighted)));
+        }
+        if let Some(since) = dropped_since {
+            self.wires.stream.warn(&format!("the inbox was full: what was said after {since} may be lost"));
+        }
+        let mut more = more;
+        match listing {
+            Ok(listing) => {
+                for aside in listing.put_aside {
+                    self.wires.stream.warn(&format!("put aside as {}: {}", aside.path.display(), aside.why));
+                }
+                let fresh = |entry: &Entry| !self.under_way.values().any(|known| known.path == entry.path);
+                let entries: Vec<Entry> = listing.entries.into_iter().filter(fresh).collect();
+                more |= listing.more && !entries.is_empty();
+                for entry in entries {
+                    self.take(entry, &mut receipts);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "looking into the inbox"),
+        }
+        for side in Side::BOTH {
+            self.wires.hooked[side as usize].set(receipts.is_hooked(side));
+        }
+        self.receipts = Some(receipts);
+        if more {
+            ctx.notify(Again);
+        }
+    }
+
+    /// Sends on what a hook brought.
+    fn take(&mut self, entry: Entry, receipts: &mut Receipts) {
+        let side = entry.record.side;
+        receipts.hooked(side);
+        if let Some(session) = &entry.record.session_id {
+            let transcript = named_by_hook(entry.record.transcript.as_deref());
+            receipts.learn(side, session, transcript, self.wires.now().wall);
+        }
+        self.next += 1;
+        let (number, receipt) = (self.next, Receipt::Inbox(self.next));
+        match (side, &entry.record.what) {
+            (Side::Bot, What::Reply { message, text, reply_to, files }) => {
+                let files = entry.incoming(files);
+                let (message, text, reply_to) = (message.clone(), text.clone(), reply_to.clone());
+                self.wires.guard.send(ToGuard::Admit(Candidate { receipt, message, text, reply_to, files }));
+            }
+            (Side::Brain, What::Reply { message, text, reply_to, files }) => {
+                let files = entry.incoming(files);
+                let text = text.clone().unwrap_or_default();
+                self.reply(message.clone(), reply_to.clone(), false, text, files, receipt);
+            }
+            (Side::Brain, What::Edit { message, text }) => {
+                self.reply(message.clone(), None, true, text.clone(), Vec::new(), receipt);
+            }
+            // That a session began or ended was learnt; what it does, the registry says.
+            _ => return drop(tokio::task::spawn_blocking(move || forget(&entry))),
+        }
+        self.under_way.insert(number, entry);
+    }
+
+    fn reply(
+        &self,
+        message: String,
+        reply_to: Option<String>,
+        edit: bool,
+        text: String,
+        files: Vec<Incoming>,
+        receipt: Receipt,
+    ) {
+        let reply = Reply { message, reply_to, edit, text, files, found: None, receipt };
+        self.wires.queue.send(ToQueue(Event::Reply(reply)));
+    }
+
+    /// Whether something has come into the inbox since the last look.
+    fn has_news(&mut self) -> bool {
+        let inbox = self.wires.config().paths.spool().join(INBOX);
+        let changed = std::fs::metadata(inbox).and_then(|meta| meta.modified()).ok();
+        std::mem::replace(&mut self.changed, changed) != changed
+    }
+}
+
+/// The look itself.
+fn find(mut receipts: Receipts, spool: &std::path::Path, live: &[Option<Live>; 2], now: time::OffsetDateTime) -> Found {
+    for (side, live) in Side::BOTH.into_iter().zip(live) {
+        if let Some(live) = live.as_ref().filter(|live| !receipts.follows(side, &live.session_id)) {
+            let transcript =
+                registry::claude_folder().and_then(|folder| locate::find(&folder, &live.cwd, &live.session_id));
+            receipts.learn(side, &live.session_id, transcript, now);
+        }
+    }
+    let mut sighted = Vec::new();
+    let more = receipts.poll(|side, sighting| {
+        let (message, bytes) = (sighting.message_id, sighting.text_len);
+        sighted.push(Sighted { side, message, at: sighting.at.unwrap_or(now), bytes, of: None });
+    });
+    if let Err(error) = receipts.save() {
+        tracing::debug!(%error, "keeping how far the transcripts were read");
+    }
+    let dropped_since = inbox::overflow(spool).ok().flatten();
+    if dropped_since.is_some()
+        && let Err(error) = inbox::clear_overflow(spool)
+    {
+        tracing::warn!(%error, "clearing the mark of a full inbox");
+    }
+    Found { receipts, listing: inbox::list(spool), sighted, dropped_since, more }
+}
+
+fn forget(entry: &Entry) {
+    if let Err(error) = inbox::remove(entry) {
+        tracing::warn!(%error, "removing what a hook brought");
+    }
+}
+
+/// There is more to look at.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Again;
+
+impl Actor for Witness {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.look(ctx);
+    }
+}
+
+impl Handler<Again> for Witness {
+    type Result = ();
+
+    fn handle(&mut self, _: Again, ctx: &mut Self::Context) {
+        self.look(ctx);
+    }
+}
+
+impl Handler<ToWitness> for Witness {
+    type Result = ();
+
+    fn handle(&mut self, message: ToWitness, ctx: &mut Self::Context) {
+        match message {
+            ToWitness::Taken(number) => {
+                if let Some(entry) = self.under_way.remove(&number) {
+                    drop(tokio::task::spawn_blocking(move || forget(&entry)));
+                }
+            }
+            ToWitness::Resend => {
+                self.under_way.clear();
+                self.look(ctx);
+            }
+        }
+    }
+}
+
+impl Handler<Ping> for Witness {
+    type Result = ();
+
+    /// The Supervisor's ping is also the time to look, if there seems to be something to see.
+    fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
+        self.wires.answer_ping(NAME);
+        self.pings = self.pings.wrapping_add(1);
+        let grown = self.receipts.as_ref().is_some_and(Receipts::has_grown);
+        if self.has_news() || grown || self.pings.is_multiple_of(LOOK_EVERY) {
+            self.look(ctx);
+        }
+    }
+}
+
+impl Handler<Reload> for Witness {
+    type Result = ();
+
+    fn handle(&mut self, _: Reload, _: &mut Self::Context) {}
+}
+
+#[cfg(debug_assertions)]
+impl Handler<Fault> for Witness {
+    type Result = ();
+
+    fn handle(&mut self, fault: Fault, ctx: &mut Self::Context) {
+        fault.strike(ctx);
+    }
+}

@@ -1,0 +1,206 @@
+//! Which transcript each side's session writes, and how far it was read: kept across restarts, so that no byte is read
+//! twice and none is missed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+use crate::config::Side;
+use crate::handoff::Id;
+use crate::spool::store::TMP;
+use crate::spool::{Fs, RealFs};
+use crate::transcript::follow::{Follower, Position};
+use crate::transcript::line::Sighting;
+use crate::transcript::locate;
+
+/// The file in the spool.
+pub const FILE: &str = "receipts.json";
+
+/// What is followed of each side.
+pub struct Receipts {
+    spool: PathBuf,
+    sides: [Watch; 2],
+    saved: Option<Vec<Kept>>,
+}
+
+/// One side's transcript.
+#[derive(Default)]
+struct Watch {
+    session: Option<String>,
+    /// When it was first met: what the session had before is history.
+    since: Option<OffsetDateTime>,
+    follower: Option<Follower>,
+    hooked: bool,
+}
+
+/// What is kept of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    session: Option<String>,
+    #[serde(with = "time::serde::rfc3339::option")]
+    since: Option<OffsetDateTime>,
+    position: Option<Position>,
+    #[serde(default)]
+    hooked: bool,
+}
+
+impl Receipts {
+    /// What was kept in that spool; nothing, if it cannot be read: then it is met anew.
+    #[must_use]
+    pub fn open(spool: &Path) -> Self {
+        let kept = RealFs.read(&spool.join(FILE)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let kept: Vec<Kept> = kept.unwrap_or_default();
+        let mut sides: [Watch; 2] = Default::default();
+        for (side, kept) in sides.iter_mut().zip(&kept) {
+            *side = Watch {
+                session: kept.session.clone(),
+                since: kept.since,
+                follower: kept.position.clone().map(Follower::resume),
+                hooked: kept.hooked,
+            };
+        }
+        Receipts { spool: spool.to_owned(), sides, saved: Some(kept) }
+    }
+
+    /// Whether the side's session was seen to have hooks that tell what was said.
+    #[must_use]
+    pub fn is_hooked(&self, side: Side) -> bool {
+        self.sides[side as usize].hooked
+    }
+
+    /// The session has hooks.
+    pub fn hooked(&mut self, side: Side) {
+        self.sides[side as usize].hooked = true;
+    }
+
+    /// The session that the side has, with its transcript, as a hook or the registry named them.
+    pub fn learn(&mut self, side: Side, session: &str, transcript: Option<PathBuf>, now: OffsetDateTime) {
+        let watch = &mut self.sides[side as usize];
+        let same = watch.session.as_deref() == Some(session);
+        let path = transcript.filter(|path| watch.follower.as_ref().is_none_or(|known| !same || known.path() != path));
+        if let Some(path) = path {
+            *watch = Watch {
+                session: Some(session.to_owned()),
+                since: Some(now),
+                follower: Some(Follower::new(path)),
+                hooked: watch.hooked,
+            };
+        }
+    }
+
+    /// Whether that session's transcript is followed.
+    #[must_use]
+    pub fn follows(&self, side: Side, session: &str) -> bool {
+        let watch = &self.sides[side as usize];
+        watch.follower.is_some() && watch.session.as_deref() == Some(session)
+    }
+
+    /// Reads what the transcripts have got since: messages of fakechat that a session has had since it was met. Whether
+    /// there is more to read at once.
+    pub fn poll(&mut self, mut sink: impl FnMut(Side, Sighting)) -> bool {
+        let mut more = false;
+        for side in Side::BOTH {
+            let watch = &mut self.sides[side as usize];
+            let (since, Some(follower)) = (watch.since, &mut watch.follower) else { continue };
+            let polled = follower.poll(&mut |sighting| {
+                let new = since.is_none_or(|since| sighting.at.is_some_and(|at| at >= since));
+                if sighting.is_fakechat() && new {
+                    sink(side, sighting);
+                }
+            });
+            match polled {
+                Ok(polled) => more |= polled.more,
+                Err(error) => tracing::debug!(side = side.name(), %error, "reading a transcript"),
+            }
+        }
+        more
+    }
+
+    /// Whether a transcript has another length than when it was read.
+    #[must_use]
+    pub fn has_grown(&self) -> bool {
+        let grown = |follower: &Follower| {
+            let length = std::fs::metadata(follower.path()).map(|meta| meta.len());
+            length.is_ok_and(|length| length != follower.position().offset)
+        };
+        self.sides.iter().filter_map(|watch| watch.follower.as_ref()).any(grown)
+    }
+
+    /// Keeps how far it was read. What is lost of that is read again.
+    ///
+    /// # Errors
+    /// It is not kept; that costs nothing but a second reading.
+    pub fn save(&mut self) -> io::Result<()> {
+        let kept: Vec<Kept> = self
+            .sides
+            .iter()
+            .map(|watch| Kept {
+                session: watch.session.clone(),
+                since: watch.since,
+                position: watch.follower.as_ref().map(Follower::position),
+                hooked: watch.hooked,
+            })
+            .collect();
+        if self.saved.as_ref() == Some(&kept) {
+            return Ok(());
+        }
+        let tmp = self.spool.join(TMP).join(Id::now().to_string());
+        let mut file = RealFs.create(&tmp)?;
+        RealFs.write(&mut file, &serde_json::to_vec(&kept)?)?;
+        RealFs.rename(&tmp, &self.spool.join(FILE))?;
+        self.saved = Some(kept);
+        Ok(())
+    }
+}
+
+/// The transcript that a hook named, if it may be one.
+#[must_use]
+pub fn named_by_hook(path: Option<&Path>) -> Option<PathBuf> {
+    path.and_then(locate::from_hook)
+}
+
+#[cfg(test)]
+mod tests {
+    use time::macros::datetime;
+
+    use super::*;
+
+    fn line(id: &str, at: &str) -> String {
+        format!(
+            r#"{{"type":"user","isMeta":true,"origin":{{"kind":"channel","server":"plugin:fakechat:fakechat"}},"timestamp":"{at}","message":{{"role":"user","content":"<channel source=\"plugin:fakechat:fakechat\" chat_id=\"web\" message_id=\"{id}\" user=\"web\" ts=\"{at}\">\nhello\n</channel>"}}}}"#
+        ) + "\n"
+    }
+
+    fn poll(receipts: &mut Receipts) -> Vec<(Side, String)> {
+        let mut seen = Vec::new();
+        receipts.poll(|side, sighting| seen.push((side, sighting.message_id)));
+        seen
+    }
+
+    #[test]
+    fn each_message_is_seen_once_also_across_a_restart_and_none_of_the_past() {
+        let dir = tempfile::tempdir().unwrap();
+        let spool = dir.path().join("relay");
+        std::fs::create_dir_all(spool.join(TMP)).unwrap();
+        let transcript = dir.path().join("s1.jsonl");
+        std::fs::write(&transcript, line("old", "2026-11-30T09:00:00Z")).unwrap();
+        let mut receipts = Receipts::open(&spool);
+        assert!(!receipts.follows(Side::Brain, "s1"));
+        receipts.learn(Side::Brain, "s1", Some(transcript.clone()), datetime!(2026-11-30 10:00 UTC));
+        assert_eq!(poll(&mut receipts), []);
+        let append = |text: String| {
+            use std::io::Write;
+            std::fs::File::options().append(true).open(&transcript).unwrap().write_all(text.as_bytes()).unwrap();
+        };
+        append(line("one", "2026-11-30T10:00:01Z"));
+        assert_eq!(poll(&mut receipts), [(Side::Brain, "one".to_owned())]);
+        receipts.save().unwrap();
+        append(line("two", "2026-11-30T10:00:02Z"));
+        let mut again = Receipts::open(&spool);
+        assert!(again.follows(Side::Brain, "s1"));
+        again.learn(Side::Brain, "s1", Some(transcript.clone()), datetime!(2026-11-30 11:00 UTC));
+        assert_eq!(poll(&mut again), [(Side::Brain, "two".to_owned())]);
+    }
+}
