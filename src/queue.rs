@@ -10,6 +10,7 @@ mod book;
 mod disk;
 pub mod event;
 mod intake;
+mod landing;
 mod person;
 mod push;
 mod receipts;

@@ -19,7 +19,10 @@ fn every_test_that_the_page_names_exists() {
             }
             let test = name.rsplit("::").next().unwrap();
             let text = fs::read_to_string(root.join(&file)).unwrap_or_else(|_| panic!("{name}: there is no {file}"));
-            assert!(text.contains(&format!("fn {test}(")) || text.contains(&format!("{test}!")), "{file} has no {test}");
+            assert!(
+                text.contains(&format!("fn {test}(")) || text.contains(&format!("{test}!")),
+                "{file} has no {test}"
+            );
             named += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! What is pushed next, and what follows from how a push ended.
+//! What is pushed next.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use super::event::{Effect, Now, Pushed, Receipt, Token, Upload};
 use super::{About, Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
 
 /// The wait after a first failed push; it doubles with each further one.
-const BACK_OFF: Duration = Duration::from_secs(1);
+pub(super) const BACK_OFF: Duration = Duration::from_secs(1);
 /// What ends a word to the bot of which an earlier push may have arrived.
 const SENT_AGAIN: &str = " (sent again: if already told, say nothing)";
 /// The longest wait between pushes.
 const MAX_BACK_OFF: Duration = Duration::from_secs(60);
 
 /// How long to wait after the `n`th failure in a row.
-fn back_off(n: usize) -> Duration {
+pub(super) fn back_off(n: usize) -> Duration {
     let doublings = u32::try_from(n.saturating_sub(1)).unwrap_or(u32::MAX).min(6);
     (BACK_OFF * 2_u32.pow(doublings)).min(MAX_BACK_OFF)
 }
@@ -47,7 +47,7 @@ impl Queue {
         }
     }
 
-    fn peer(&mut self, side: Side) -> &mut Peer {
+    pub(super) fn peer(&mut self, side: Side) -> &mut Peer {
         match side {
             Side::Brain => &mut self.brain,
             Side::Bot => &mut self.bot,
@@ -199,153 +199,6 @@ impl Queue {
         Some((side, cargo))
     }
 
-    pub(super) fn pushed(&mut self, token: Token, pushed: Pushed, now: Now) {
-        if pushed == Pushed::Accepted {
-            let side = self.flights.get(&token).map(|(side, _)| *side);
-            if let Some(peer) = side.map(|side| self.peer(side)).filter(|peer| peer.posting == Some(token)) {
-                peer.posting = None;
-            }
-            return;
-        }
-        let Some((_, cargo)) = self.forget_flight(token) else { return };
-        match cargo {
-            Cargo::HandOff { id, push } => self.hand_off_landed(id, push, pushed, now),
-            Cargo::TakeBack { id } => self.take_back_landed(id, pushed, now),
-            Cargo::Outcome { id, outcome, push } => self.outcome_landed(id, outcome, push, pushed, now),
-            Cargo::Failure { id, push } => self.failure_landed(id, push, pushed, now),
-            Cargo::Notice { key } => self.notice_landed(key, pushed, now),
-        }
-        if let Some(id) = cargo.owner().filter(|id| !self.touched.iter().any(|touch| touch.id == *id)) {
-            self.book.forget_if_over(id);
-        }
-    }
-
-    fn hand_off_landed(&mut self, id: Id, push: usize, pushed: Pushed, now: Now) {
-        let Some(entry) = self.book.get(id) else { return };
-        let known = entry.h.pushes.get(push).is_none_or(|push| push.outcome != PushOutcome::Unknown);
-        if pushed == Pushed::Cut || known {
-            // Cut short by ourselves, or answered before its outcome was known.
-            return;
-        }
-        if pushed == Pushed::NotTried {
-            return self.change(id, true, |h| h.not_pushed(push));
-        }
-        self.change(id, true, |h| {
-            end(&mut h.pushes, push, &pushed);
-            h.drop_needless_take_back();
-        });
-        let Pushed::Failed { why, permanent } = pushed else {
-            return self.note_fact(id, format!("is with the brain (attempt {})", push + 1));
-        };
-        let Some(entry) = self.book.get_mut(id) else { return };
-        let attempts = entry.h.failed_attempts();
-        entry.brain.not_before = now.mono + back_off(attempts);
-        if !entry.h.waits_for_result() {
-            return;
-        }
-        if permanent || entry.h.attempts() >= self.settings.max_attempts {
-            let reason = if permanent { Reason::Refused } else { Reason::Attempts };
-            self.warn_fact(id, format!("given up, {}, after {}: {why}", reason.word(), count(push + 1, "attempt")));
-            self.change(id, true, |h| h.give_up(reason, Some(why), now.wall));
-        } else {
-            self.note_fact(id, format!("did not reach the brain (attempt {}): {why}; it is tried again", push + 1));
-        }
-    }
-
-    fn take_back_landed(&mut self, id: Id, pushed: Pushed, now: Now) {
-        match pushed {
-            Pushed::Confirmed | Pushed::Failed { permanent: true, .. } => self.change(id, true, |h| h.taken_back()),
-            _ => {
-                if let Some(entry) = self.book.get_mut(id) {
-                    entry.brain.not_before = now.mono + BACK_OFF;
-                }
-            }
-        }
-    }
-
-    fn outcome_landed(&mut self, id: Id, outcome: usize, push: usize, pushed: Pushed, now: Now) {
-        let seen = self.book.get(id).and_then(|entry| entry.h.results.get(outcome)?.pushes.get(push));
-        let pushed =
-            if seen.is_some_and(|push| push.outcome == PushOutcome::Seen) { Pushed::Confirmed } else { pushed };
-        let told = pushed == Pushed::Confirmed;
-        match pushed {
-            Pushed::Cut => return,
-            Pushed::NotTried => return self.change(id, true, |h| undo(&mut h.results[outcome].pushes, push)),
-            _ => {}
-        }
-        let mut word = "";
-        let mut failures = 0;
-        self.change(id, true, |h| {
-            let result = &mut h.results[outcome];
-            end(&mut result.pushes, push, &pushed);
-            result.told = told.then_some(now.wall);
-            failures = result.pushes.iter().filter(|push| push.failed()).count();
-            word = result.kind.word();
-        });
-        self.back_off_bot(id, &pushed, failures, now);
-        match pushed {
-            Pushed::Failed { why, permanent: true } => {
-                self.warn_fact(
-                    id,
-                    format!("the bot's fakechat refused its {word}: {why}; the bot is told where it lies"),
-                );
-            }
-            Pushed::Failed { why, .. } => {
-                self.note_fact(id, format!("its {word} did not reach the bot: {why}; it is sent again"));
-            }
-            _ => self.note_fact(id, format!("its {word} is with the bot")),
-        }
-    }
-
-    fn failure_landed(&mut self, id: Id, push: usize, pushed: Pushed, now: Now) {
-        if pushed == Pushed::Cut {
-            return;
-        }
-        let mut failures = 0;
-        self.change(id, true, |h| {
-            let Some(failed) = &mut h.failed else { return };
-            if pushed == Pushed::NotTried {
-                return undo(&mut failed.pushes, push);
-            }
-            if push < failed.pushes.len() {
-                end(&mut failed.pushes, push, &pushed);
-                failed.told = (pushed == Pushed::Confirmed).then_some(now.wall);
-                failures = failed.pushes.iter().filter(|push| push.failed()).count();
-            }
-        });
-        self.back_off_bot(id, &pushed, failures, now);
-    }
-
-    fn back_off_bot(&mut self, id: Id, pushed: &Pushed, failures: usize, now: Now) {
-        if let (Pushed::Failed { .. }, Some(entry)) = (pushed, self.book.get_mut(id)) {
-            entry.bot.not_before = now.mono + back_off(failures);
-        }
-    }
-
-    fn notice_landed(&mut self, key: u64, pushed: Pushed, now: Now) {
-        let Some(at) = self.notices.iter().position(|notice| notice.key == key) else { return };
-        match pushed {
-            Pushed::Confirmed => self.drop_notice(at),
-            Pushed::Failed { why, permanent: true } => {
-                self.drop_notice(at);
-                self.warn(None, format!("the bot's fakechat refused a notice: {why}"));
-            }
-            _ => {
-                let notice = &mut self.notices[at];
-                notice.attempts += 1;
-                notice.in_flight = false;
-                notice.not_before = now.mono + back_off(notice.attempts as usize);
-            }
-        }
-    }
-
-    /// Nothing more is to be done about a notice.
-    fn drop_notice(&mut self, at: usize) {
-        if let Some(notice) = self.notices.remove(at) {
-            self.done(None, notice.receipt);
-        }
-    }
-
     /// Has something said to the bot.
     pub(super) fn notify(&mut self, text: String, about: About, now: Now) {
         if self.notices.len() >= MAX_NOTICES {
@@ -371,7 +224,7 @@ impl Queue {
 }
 
 impl Cargo {
-    fn owner(self) -> Option<Id> {
+    pub(super) fn owner(self) -> Option<Id> {
         match self {
             Cargo::HandOff { id, .. }
             | Cargo::TakeBack { id }
@@ -379,27 +232,6 @@ impl Cargo {
             | Cargo::Failure { id, .. } => Some(id),
             Cargo::Notice { .. } => None,
         }
-    }
-}
-
-/// Writes down how a push ended.
-fn end(pushes: &mut [Push], push: usize, pushed: &Pushed) {
-    let Some(push) = pushes.get_mut(push) else { return };
-    match pushed {
-        Pushed::Confirmed if push.outcome == PushOutcome::Seen => {}
-        Pushed::Confirmed => push.outcome = PushOutcome::Sent,
-        Pushed::Failed { why, permanent } => {
-            push.why = Some(why.clone());
-            push.outcome = if *permanent { PushOutcome::Refused } else { PushOutcome::Unknown };
-        }
-        Pushed::Accepted | Pushed::NotTried | Pushed::Cut => {}
-    }
-}
-
-/// Strikes out the last push, of which not a byte was posted: the next one is no further attempt.
-fn undo(pushes: &mut Vec<Push>, push: usize) {
-    if pushes.len() == push + 1 {
-        pushes.pop();
     }
 }
 
