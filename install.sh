@@ -389,6 +389,19 @@ stop_service() {
     [ "$dry_run" = yes ] || systemctl --user disable --now anna-relay || note 'systemd did not: see what it says above'
 }
 
+# What setup put into Claude Code's settings calls the program, so it goes first.
+undo_setup() {
+    claude=${CLAUDE_CONFIG_DIR:-$HOME/.claude}
+    [ -e "$claude/anna-relay-setup.json" ] || return 0
+    program=$(paths file | grep '/anna-relay$' | grep '/bin/' | tail -n 1)
+    if [ -z "$program" ] || [ ! -x "$program" ]; then
+        note "what \`anna-relay setup\` wrote in $claude stays: the program that could take it back is gone"
+        return 0
+    fi
+    step 'take back what setup did: anna-relay setup --undo'
+    [ "$dry_run" = yes ] || "$program" setup --undo || note "see above for what of it stays in $claude"
+}
+
 uninstall_all() {
     if [ ! -f "$manifest" ]; then
         echo "nothing to take back: there is no $manifest"
@@ -396,6 +409,7 @@ uninstall_all() {
     fi
     unit=$(paths file | grep '/systemd/user/anna-relay\.service$' | tail -n 1)
     stop_service
+    undo_setup
     paths file | LC_ALL=C sort -u >"$work/known"
     while IFS= read -r path; do
         take_back "$path"
@@ -409,8 +423,6 @@ uninstall_all() {
     done <"$work/dirs"
     ! exists "$config" || note "$config stays"
     [ ! -d "$state/relay" ] || note "$state stays, the hand-offs in it"
-    claude=${CLAUDE_CONFIG_DIR:-$HOME/.claude}
-    [ ! -e "$claude/anna-brain-settings.json" ] || note "what \`anna-relay setup\` wrote in $claude stays"
 }
 
 # --- what was asked ---

@@ -107,6 +107,14 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
     if running == Stage::Running {
         tell_systemd(&[NotifyState::Ready, NotifyState::Status("running")]);
         wires.stream.note("the bridge runs");
+        let relay = &wires.config().relay;
+        let (brain_port, bot_port) = (relay.brain_port, relay.bot_port);
+        tracing::info!(
+            pid = std::process::id(),
+            brain_port,
+            bot_port,
+            "the bridge runs; `anna-relay stream -f` follows it"
+        );
         tokio::select! {
             () = obey_signals(&mut signals, flag, &wires, &address) => {}
             _ = until(&mut watch, |stage| matches!(stage, Stage::Failed(_))) => {}

@@ -21,6 +21,8 @@ pub enum Verdict {
     HasReplyTo,
     /// A `RELAY:` with nothing behind it and no file.
     Empty,
+    /// Meant as one, it seems, and not written as one: for a person to see.
+    NearMiss,
     /// Not for the relay.
     NotForUs,
 }
@@ -28,12 +30,22 @@ pub enum Verdict {
 /// Judges a message of the bot.
 #[must_use]
 pub fn judge(text: Option<&str>, reply_to: Option<&str>, with_file: bool) -> Verdict {
-    let Some(rest) = text.and_then(|text| text.strip_prefix(PREFIX)) else { return Verdict::NotForUs };
+    let Some(rest) = text.and_then(|text| text.strip_prefix(PREFIX)) else {
+        return if text.is_some_and(is_near_miss) { Verdict::NearMiss } else { Verdict::NotForUs };
+    };
     match (reply_to, rest.trim()) {
         (Some(_), _) => Verdict::HasReplyTo,
         (None, "") if !with_file => Verdict::Empty,
         (None, rest) => Verdict::HandOff(rest.to_owned()),
     }
+}
+
+/// Whether a text starts much like a hand-off: `relay:`, `**RELAY:**`, ` RELAY :`. A model writes such things.
+fn is_near_miss(text: &str) -> bool {
+    let start = text.trim_start_matches(|c: char| c.is_whitespace() || "*_`#>\"'".contains(c));
+    let word = PREFIX.trim_end_matches(':');
+    let rest = start.get(..word.len()).filter(|found| found.eq_ignore_ascii_case(word)).map(|_| &start[word.len()..]);
+    rest.is_some_and(|rest| rest.trim_start_matches(|c: char| c == ' ' || "*_`".contains(c)).starts_with(':'))
 }
 
 /// Whether a hand-off is let in.
@@ -189,9 +201,12 @@ mod tests {
             (Some("RELAY: \n"), None, false, Verdict::Empty),
             (Some("RELAY: x"), Some("id"), false, Verdict::HasReplyTo),
             (Some("RELAY: x"), Some(""), false, Verdict::HasReplyTo),
-            (Some(" RELAY: x"), None, false, Verdict::NotForUs),
-            (Some("relay: x"), None, false, Verdict::NotForUs),
+            (Some(" RELAY: x"), None, false, Verdict::NearMiss),
+            (Some("relay: x"), None, false, Verdict::NearMiss),
+            (Some("**RELAY:** x"), None, false, Verdict::NearMiss),
+            (Some("RELAY : x"), Some("id"), false, Verdict::NearMiss),
             (Some("RELAY x"), None, false, Verdict::NotForUs),
+            (Some("rélay: x"), None, false, Verdict::NotForUs),
             (Some("I said RELAY: x"), None, false, Verdict::NotForUs),
             (Some("[relay] RELAY: x"), None, false, Verdict::NotForUs),
             (Some("hello"), Some("id"), false, Verdict::NotForUs),

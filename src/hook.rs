@@ -181,7 +181,7 @@ fn reply(side: Side, json: &[u8], cwd: Option<&Path>) -> Option<What> {
         match judge(text.as_deref(), reply_to.as_deref(), !files.is_empty()) {
             Verdict::HandOff(_) => {}
             // They will be refused, and a person told; their files go nowhere.
-            Verdict::HasReplyTo | Verdict::Empty => files.clear(),
+            Verdict::HasReplyTo | Verdict::Empty | Verdict::NearMiss => files.clear(),
             Verdict::NotForUs => return None,
         }
     }

@@ -106,7 +106,7 @@ impl<F: Fs> Spooler<F> {
             *spooler.counter(lies) += 1;
             spooler.queue.restore(h, lies, waited.saturating_sub(idle), now);
         }
-        spooler.queue.set_paused(paused, now);
+        spooler.queue.restore_pause(paused);
         Ok(spooler)
     }
 

@@ -27,7 +27,7 @@ impl Role for Bot {
                 match judge(text.as_deref(), reply_to.as_deref(), file.is_some()) {
                     Verdict::NotForUs => Concern::None,
                     Verdict::HandOff(_) => Concern::Take,
-                    Verdict::HasReplyTo | Verdict::Empty => Concern::TakeText,
+                    Verdict::HasReplyTo | Verdict::Empty | Verdict::NearMiss => Concern::TakeText,
                 }
             }
             Frame::Edit { .. } => Concern::None,

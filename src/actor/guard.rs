@@ -51,6 +51,15 @@ impl Guard {
                     "a RELAY: of the bot was refused, for there is nothing behind it",
                 );
             }
+            Verdict::NearMiss => {
+                let said = text.unwrap_or_default();
+                if self.wires.breaker.borrow_mut().dismiss(&message) {
+                    self.wires.stream.note(&format!(
+                        "the bot said what is no hand-off, for it does not start with `RELAY:`: {said}"
+                    ));
+                }
+                return self.wires.done(receipt);
+            }
             Verdict::NotForUs => return self.wires.done(receipt),
         };
         let id = Id::derive(Side::Bot, &message);

@@ -192,6 +192,7 @@ impl<R: Role> SideActor<R> {
         }
         self.was_online = online;
         if online {
+            tracing::info!(side = R::SIDE.name(), "online");
             self.wires.stream.note(&format!("the {} is online", R::SIDE));
         } else if !self.closing {
             let why = self.connection.why().unwrap_or("no reason given");

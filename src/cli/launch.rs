@@ -29,7 +29,7 @@ const PORT: &str = "FAKECHAT_PORT";
 pub const SWITCH_OFF: [&str; 4] =
     ["DISABLE_TELEMETRY", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DO_NOT_TRACK", "DISABLE_GROWTHBOOK"];
 /// What only the launcher passes, and where it is said instead.
-const OWN: [&str; 2] = ["--settings", "--channels"];
+const OWN: [&str; 3] = ["--settings", "--channels", "--dry-run"];
 
 /// Becomes the session; a dry run prints how.
 ///
@@ -166,6 +166,8 @@ fn arguments(given: &[OsString], settings: &Path, channels: &[String]) -> Result
 fn not_here(side: Side, own: &str) -> Error {
     let error = Error::new(Kind::Usage, format!("launching the {side}: {own} is what the launcher passes itself"));
     match own {
+        "--dry-run" => Error::new(Kind::Usage, format!("launching the {side}: Claude Code knows no --dry-run"))
+            .hint("give it first, before what is for Claude Code"),
         "--channels" => error.hint(format!("name the channels in anna.toml, relay.{side}_channels")),
         _ => error.hint(format!("put what it shall say into anna-{side}-settings.json")),
     }

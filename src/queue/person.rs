@@ -50,6 +50,11 @@ impl Queue {
         self.succeed(Some(id), receipt, id);
     }
 
+    /// It was paused before the start.
+    pub fn restore_pause(&mut self, paused: Option<Paused>) {
+        self.paused = paused;
+    }
+
     /// The pause began or ended; the spooler has seen to the file.
     pub fn set_paused(&mut self, paused: Option<Paused>, now: Now) {
         self.book.run_to(now, self.paused.is_some());
@@ -59,6 +64,11 @@ impl Queue {
                 self.note(None, format!("paused{why}: hand-offs wait"));
             }
             (Some(_), None) => self.note(None, "resumed: hand-offs go on".to_owned()),
+            (Some(Paused { reason: before, .. }), Some(Paused { reason: Some(reason), .. }))
+                if before.as_ref() != Some(reason) =>
+            {
+                self.note(None, format!("still paused, now for another reason: {reason}"));
+            }
             _ => {}
         }
         if paused.is_none() {

@@ -17,6 +17,8 @@ pub const SOURCE: &str = "anthropics/claude-plugins-official";
 pub const MARKETPLACE: &str = "claude-plugins-official";
 /// How long `claude` may take: it gives a clone of the marketplace two minutes itself.
 const CLAUDE_WITHIN: Duration = Duration::from_secs(300);
+/// How long it may take to say what is installed, which needs no network.
+const LIST_WITHIN: Duration = Duration::from_secs(30);
 /// How long the download of fakechat's own parts may take.
 const BUN_WITHIN: Duration = Duration::from_secs(180);
 
@@ -80,6 +82,9 @@ impl Steps {
 #[must_use]
 pub fn reason(program: &str, error: &io::Error) -> String {
     match error.kind() {
+        io::ErrorKind::NotFound if program == "claude" => {
+            "there is no claude on the PATH: npm install -g @anthropic-ai/claude-code, then do this again".to_owned()
+        }
         io::ErrorKind::NotFound => format!("there is no {program} on the PATH"),
         _ => error.to_string(),
     }
@@ -90,7 +95,7 @@ pub fn reason(program: &str, error: &io::Error) -> String {
 /// # Errors
 /// Says why it cannot be told.
 pub fn list() -> Result<Vec<Installed>, String> {
-    let called = external::call("claude", &["plugin", "list", "--json"], None, CLAUDE_WITHIN);
+    let called = external::call("claude", &["plugin", "list", "--json"], None, LIST_WITHIN);
     let called = called.map_err(|error| reason("claude", &error))?;
     if !called.ok {
         return Err(called.why);
