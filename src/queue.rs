@@ -158,7 +158,8 @@ pub struct Queue {
     waiters: Vec<(Id, Receipt)>,
     /// Makes ids that are known as our own later. Without it, as in a command, nothing is pushed.
     issuer: Option<Issuer>,
-    /// The brain's messages that belong to nothing and were put into the stream: hooks bring them once more.
+    /// Messages that come to nothing and were put into the stream, the brain's that name no hand-off and hand-offs that
+    /// the breaker refused and nobody keeps: hooks bring them once more.
     unclaimed: Remembered,
     touched: Vec<Touch>,
     begun: Vec<(Token, Id)>,

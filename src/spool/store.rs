@@ -264,6 +264,12 @@ impl<F: Fs> Store<F> {
     pub fn scratch(&self) -> PathBuf {
         self.dir(TMP).join(Id::now().to_string())
     }
+
+    /// Whether that is a name in `tmp/`.
+    #[must_use]
+    pub fn is_scratch(&self, path: &Path) -> bool {
+        path.parent() == Some(&self.dir(TMP))
+    }
 }
 
 /// Whether reading failed because of what the entry is, not because of the disk or this process.

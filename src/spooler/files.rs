@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::error::{Advise, During, Error, Result};
+use crate::handoff::words::PartFile;
 use crate::handoff::{Attachment, Id};
 use crate::queue::{Effect, Incoming};
 use crate::spool::Fs;
@@ -38,6 +39,32 @@ impl<F: Fs> Spooler<F> {
             }));
         }
         kept
+    }
+
+    /// Has a push do without those of its files that are gone: else it would fail each time it is made.
+    pub(super) fn drop_lost_files(&mut self, effect: &mut Effect) {
+        let Effect::Push { uploads, .. } = effect else { return };
+        for upload in uploads {
+            let Some(PartFile::Stored { path, .. }) = &upload.part.file else { continue };
+            let path = self.store.root().join(path);
+            if self.store.fs().is_lost(&path) {
+                let text = format!("a file cannot be sent, for it is gone: {}", path.display());
+                self.effects.push(Effect::Warn { text, of: None });
+                upload.part.lose_file();
+            }
+        }
+    }
+
+    /// Deletes what was fetched into `tmp/` for something that comes to nothing. What lies with a hook's record goes
+    /// with that.
+    pub(super) fn discard(&self, files: &mut Vec<Incoming>) {
+        for file in files.drain(..) {
+            if let Incoming::Fetched { path, .. } = file
+                && self.store.is_scratch(&path)
+            {
+                self.store.clear_away(&path);
+            }
+        }
     }
 
     fn bring_one_in(&self, id: Id, file: Incoming) -> Result<Incoming> {
