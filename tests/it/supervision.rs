@@ -86,7 +86,7 @@ fn survives(name: &str, how: &str) {
     }
     world.ok(&["send", "during, from a script"]);
     let status = wait_restarts(&world, name, 1);
-    for other in ["brain_side", "bot_side", "queue", "guard", "orphan_reaper", "control"] {
+    for other in ["brain_side", "bot_side", "queue", "guard", "orphan_reaper", "witness", "control"] {
         let expected = u64::from(other == name);
         assert_eq!(actor(&status, other)["restarts"], expected, "{status:#}");
     }
@@ -124,6 +124,7 @@ each_actor_survives! {
     queue: "queue";
     guard: "guard";
     orphan_reaper: "orphan_reaper";
+    witness: "witness";
     control: "control";
 }
 
