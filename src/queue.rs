@@ -271,11 +271,9 @@ impl Queue {
         self.book.answered.get(message)
     }
 
-    /// Remembers which messages of the brain a closed hand-off was answered by.
-    pub fn remember_answers(&mut self, h: &HandOff) {
-        for result in &h.results {
-            self.book.answered.insert(&result.message, h.id);
-        }
+    /// Remembers by which messages of the brain a closed hand-off was answered, and as which the bot was told.
+    pub fn remember(&mut self, h: &HandOff) {
+        self.book.remember(h);
     }
 
     /// The effects to carry out, once all was written that could be.

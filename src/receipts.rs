@@ -33,6 +33,8 @@ struct Watch {
     since: Option<OffsetDateTime>,
     follower: Option<Follower>,
     hooked: bool,
+    /// The session that the registry named last. It may be behind: what a hook says after that counts more.
+    registered: Option<String>,
 }
 
 /// What is kept of it.
@@ -44,6 +46,8 @@ struct Kept {
     position: Option<Position>,
     #[serde(default)]
     hooked: bool,
+    #[serde(default)]
+    registered: Option<String>,
 }
 
 impl Receipts {
@@ -59,6 +63,7 @@ impl Receipts {
                 since: kept.since,
                 follower: kept.position.clone().map(Follower::resume),
                 hooked: kept.hooked,
+                registered: kept.registered.clone(),
             };
         }
         Receipts { spool: spool.to_owned(), sides, saved: Some(kept) }
@@ -86,7 +91,30 @@ impl Receipts {
                 since: Some(now),
                 follower: Some(Follower::new(path)),
                 hooked: watch.hooked,
+                registered: watch.registered.take(),
             };
+        }
+    }
+
+    /// Whether the registry's word for the side's session is a new one.
+    #[must_use]
+    pub fn is_news(&self, side: Side, session: &str) -> bool {
+        self.sides[side as usize].registered.as_deref() != Some(session)
+    }
+
+    /// The registry says that this is the side's session. `transcript` finds where it writes.
+    pub fn registered(
+        &mut self,
+        side: Side,
+        session: &str,
+        transcript: impl FnOnce() -> Option<PathBuf>,
+        now: OffsetDateTime,
+    ) {
+        if self.is_news(side, session) {
+            self.sides[side as usize].registered = Some(session.to_owned());
+            if !self.follows(side, session) {
+                self.learn(side, session, transcript(), now);
+            }
         }
     }
 
@@ -141,6 +169,7 @@ impl Receipts {
                 since: watch.since,
                 position: watch.follower.as_ref().map(Follower::position),
                 hooked: watch.hooked,
+                registered: watch.registered.clone(),
             })
             .collect();
         if self.saved.as_ref() == Some(&kept) {
@@ -184,6 +213,21 @@ mod tests {
         let mut seen = Vec::new();
         receipts.poll(|side, sighting, new| seen.push((side, sighting.message_id, new)));
         seen
+    }
+
+    #[test]
+    fn the_registry_counts_when_it_changes_and_a_hook_after_that_counts_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut receipts = Receipts::open(dir.path());
+        let path = |name: &str| Some(dir.path().join(format!("{name}.jsonl")));
+        let now = datetime!(2026-11-30 10:00 UTC);
+        receipts.registered(Side::Bot, "s1", || path("s1"), now);
+        assert!(receipts.follows(Side::Bot, "s1"));
+        receipts.learn(Side::Bot, "s2", path("s2"), now);
+        receipts.registered(Side::Bot, "s1", || path("s1"), now);
+        assert!(receipts.follows(Side::Bot, "s2"), "it is behind");
+        receipts.registered(Side::Bot, "s3", || path("s3"), now);
+        assert!(receipts.follows(Side::Bot, "s3") && !receipts.is_news(Side::Bot, "s3"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use actix::prelude::*;
@@ -37,7 +38,7 @@ pub struct Witness {
     /// At home while it is not looking.
     receipts: Option<Receipts>,
     /// What is being dealt with, by number.
-    under_way: HashMap<u64, Entry>,
+    under_way: HashMap<u64, Arc<Entry>>,
     /// The number of the last one: its predecessors' are not among those of a Witness that was started again.
     last: u64,
     /// More waits than was taken.
@@ -157,7 +158,7 @@ impl Witness {
             // That a session began or ended was learnt; what it does, the registry says.
             _ => return drop(tokio::task::spawn_blocking(move || forget(&entry))),
         }
-        self.under_way.insert(number, entry);
+        self.under_way.insert(number, Arc::new(entry));
     }
 
     fn reply(
@@ -173,11 +174,11 @@ impl Witness {
         self.wires.queue.send(ToQueue(Event::Reply(reply)));
     }
 
-    /// Whether there is a session whose transcript is not followed yet.
+    /// Whether the registry names another session than before.
     fn is_met(&self, receipts: &Receipts) -> bool {
         let live = self.wires.live.borrow();
         let mut sides = Side::BOTH.into_iter().zip(live.iter());
-        sides.any(|(side, live)| live.as_ref().is_some_and(|live| !receipts.follows(side, &live.session_id)))
+        sides.any(|(side, live)| live.as_ref().is_some_and(|live| receipts.is_news(side, &live.session_id)))
     }
 
     /// Whether something has come into the inbox since the last look.
@@ -191,11 +192,9 @@ impl Witness {
 /// The look itself.
 fn find(mut receipts: Receipts, spool: &std::path::Path, live: &[Option<Live>; 2], now: time::OffsetDateTime) -> Found {
     for (side, live) in Side::BOTH.into_iter().zip(live) {
-        if let Some(live) = live.as_ref().filter(|live| !receipts.follows(side, &live.session_id)) {
-            let transcript =
-                registry::claude_folder().and_then(|folder| locate::find(&folder, &live.cwd, &live.session_id));
-            receipts.learn(side, &live.session_id, transcript, now);
-        }
+        let Some(live) = live else { continue };
+        let transcript = || locate::find(&registry::claude_folder()?, &live.cwd, &live.session_id);
+        receipts.registered(side, &live.session_id, transcript, now);
     }
     let mut sighted = Vec::new();
     let more = receipts.poll(|side, sighting, new| {

@@ -51,13 +51,14 @@ impl<F: Fs> Spooler<F> {
     /// else speaks to the session.
     fn recognise(&mut self, mut sighted: Sighted, now: Now) -> Option<(Event, Option<Id>)> {
         let id = sighted.message.parse::<Id>().ok();
+        let own = id.is_some_and(|id| self.queue.issued(&id));
         sighted.of = match sighted.side {
             Side::Brain => id,
-            Side::Bot => self.queue.sent_as(&sighted.message),
+            Side::Bot => self.find_told_as(&sighted.message, own),
         };
         let brought = sighted.of.map_or(Ok(false), |id| self.bring(id, now));
         let known = sighted.of.is_some_and(|id| self.queue.holds(id));
-        if !known && sighted.new && brought.is_ok() && !id.is_some_and(|id| self.queue.issued(&id)) {
+        if !known && sighted.new && brought.is_ok() && !own {
             let Sighted { side, message, at, bytes, .. } = sighted;
             let at = at.replace_nanosecond(0).unwrap_or(at);
             let text =
@@ -209,14 +210,27 @@ impl<F: Fs> Spooler<F> {
         Ok(self.queue.answered_by(message))
     }
 
-    /// Has the queue remember what closed hand-offs were answered by. Once will do, since it remembers the later ones
+    /// The hand-off of which the bot was told with that message; of one of our own also where that was before the start.
+    fn find_told_as(&mut self, message: &str, own: bool) -> Option<Id> {
+        let known = self.queue.sent_as(message);
+        if known.is_none()
+            && own
+            && !self.looked_back
+            && let Err(error) = self.look_back()
+        {
+            tracing::debug!(%error, "looking for what the bot was told");
+        }
+        known.or_else(|| self.queue.sent_as(message))
+    }
+
+    /// Has the queue remember what closed hand-offs were answered by, and told as. Once will do, since it remembers the later ones
     /// by itself; and a brain that edits what nobody knows must not have the disk read over and over.
     fn look_back(&mut self) -> io::Result<()> {
         let mut ids = self.store.ids(State::Done)?;
         ids.truncate(LOOK_BACK);
         for id in ids.into_iter().rev() {
             match self.store.load(id, &[State::Done]) {
-                Ok(Some((h, _))) => self.queue.remember_answers(&h),
+                Ok(Some((h, _))) => self.queue.remember(&h),
                 Err(error) if !is_its_own_fault(&error) => return Err(error),
                 _ => {}
             }

@@ -47,9 +47,9 @@ pub fn message(seconds: i64, n: usize) -> String {
 
 /// A session's transcript.
 pub struct Session<'a> {
-    world: &'a World,
-    side: &'static str,
-    name: &'static str,
+    pub world: &'a World,
+    pub side: &'static str,
+    pub name: &'static str,
     pub transcript: PathBuf,
 }
 

@@ -15,13 +15,16 @@ fn file(world: &World, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
+/// The name and content of what came along.
+type Along = Option<(String, Vec<u8>)>;
+
 /// What came of a hand-off, with the names and contents of the files.
-fn got(all: &[Received], id: &str) -> Vec<(String, Option<(String, Vec<u8>)>)> {
+fn got(all: &[Received], id: &str) -> Vec<(String, Along)> {
     let own = all.iter().filter(|one| one.text.contains(id));
     own.map(|one| (one.text.clone(), one.file.as_ref().map(|file| (file.name.clone(), file.bytes.to_vec())))).collect()
 }
 
-fn some(name: &str, bytes: &[u8]) -> Option<(String, Vec<u8>)> {
+fn some(name: &str, bytes: &[u8]) -> Along {
     Some((name.to_owned(), bytes.to_vec()))
 }
 
@@ -193,6 +196,27 @@ fn files_of_what_comes_to_nothing_do_not_stay() {
     }
     nothing_is_left(&world);
     assert_eq!(files_below(&world.spool().join("files")), [format!("{id}/2-a.txt"), format!("{id}/a.txt")]);
+}
+
+#[test]
+fn one_of_which_only_the_first_part_arrived_goes_again_also_if_that_was_seen() {
+    let mut world = quick(World::new());
+    world.start_online();
+    let transcript = Session::new(&world, "brain", "s1").begins().transcript;
+    let (a, b) = (file(&world, "a.txt", b"A"), file(&world, "b.txt", b"BB"));
+    world.brain().faults(|faults| faults.answer_after = std::time::Duration::from_secs(2));
+    let id = world.ok(&["send", "look", "--file", a.to_str().unwrap(), "--file", b.to_str().unwrap()]);
+    let id = id.trim().to_owned();
+    world.brain_gets(|all| all.len() == 1);
+    Session { transcript, ..Session::new(&world, "brain", "s1") }.has(&id);
+    let outcome = || world.documents("brain").pop().map(|one| one["pushes"][0]["outcome"].clone());
+    wait("the first part to be seen", || (outcome()? == "seen").then_some(()));
+    assert_eq!(world.brain().uploads().len(), 1);
+    world.brain_leaves();
+    world.brain_comes();
+    let asked = world.brain_gets(|all| all.len() == 2);
+    assert!(asked[0].text.starts_with(&format!("[relay {id} from a script, attempt 2: ")), "{asked:#?}");
+    assert_eq!(got(&asked, &id)[1].1, some("b.txt", b"BB"));
 }
 
 /// The most memory that the bridge ever had, in bytes.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::claude::{Session, quick};
 use crate::harness::{World, wait};
+use crate::supervision::{fault, wait_restarts};
 
 fn world() -> World {
     quick(World::new())
@@ -69,9 +70,19 @@ fn a_hand_off_that_the_brain_has_is_seen_and_so_is_a_result_that_the_bot_has() {
     bot.has(&told[0].id);
     wait_listed(&world, &id, |one| one["results"][0]["pushes"][0]["outcome"] == "seen");
     assert_eq!(world.status()["queue"]["done"], 1, "it stays where it is");
+    // Told before a restart, and seen after it.
+    let other = pushed(&world, "feed the cat");
+    world.brain().say("fed", Some(&other));
+    world.wait_queue("done", 2);
+    let told = world.bot_gets(|all| all.len() == 2);
+    drop((brain, bot));
+    world.stop();
+    world.start_online();
+    Session::new(&world, "bot", "s2").has(&told[1].id);
+    wait_listed(&world, &other, |one| one["results"][0]["pushes"][0]["outcome"] == "seen");
     assert_eq!(world.warnings(), [""; 0]);
     let again = (world.brain().uploads().len(), world.bot().uploads().len());
-    assert_eq!(again, (1, 1));
+    assert_eq!(again, (2, 2));
 }
 
 #[test]
@@ -220,6 +231,21 @@ fn a_receipt_for_one_that_is_over_or_was_retried_does_nothing_wrong() {
     let uploads = world.brain().uploads();
     let takes = uploads.iter().filter(|one| one.text.contains("cancelled: stop")).count();
     assert_eq!((uploads.len(), takes), (5, 1), "{uploads:#?}");
+}
+
+#[test]
+fn a_receipt_outlives_falls_of_those_it_goes_through() {
+    let mut world = world();
+    world.start_online();
+    let session = Session::new(&world, "brain", "s1").begins();
+    for (n, actor) in [(1, "queue"), (1, "witness"), (2, "queue"), (2, "witness")] {
+        let id = pushed(&world, &format!("{n} of {actor}"));
+        session.has(&id);
+        fault(&world, actor, "panic");
+        wait_restarts(&world, actor, n);
+        wait_listed(&world, &id, |one| one["stage"] == "seen");
+    }
+    assert_eq!(strangers(&world), [""; 0]);
 }
 
 #[test]
