@@ -74,7 +74,7 @@ fn status_has_the_same_keys_with_a_bridge_and_without() {
     assert_eq!(status["paused"]["reason"], "night");
     assert_eq!(status["brain"]["port"], world.brain_port);
     let names: Vec<&str> = status["actors"].as_array().unwrap().iter().map(|a| a["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["orphan_reaper", "queue", "guard", "brain_side", "bot_side", "control"]);
+    assert_eq!(names, ["orphan_reaper", "queue", "guard", "brain_side", "bot_side", "witness", "control"]);
     assert_eq!(world.run(&["status"]).status.code(), Some(0));
 }
 

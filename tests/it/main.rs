@@ -30,3 +30,4 @@ mod settling;
 mod stop;
 mod supervision;
 mod witness;
+mod witness_falls;

@@ -1,28 +1,25 @@
 //! What hooks bring: taken once, whatever the websocket brought, whether or not a bridge ran.
 
-use std::path::Path;
-
 use crate::claude::{edit, inbox_empties, message, nothing_is_left, quick, reply};
 use crate::harness::{World, files_below, wait};
-use crate::supervision::{fault, wait_restarts};
 
 fn world() -> World {
     quick(World::new())
 }
 
 /// How many lines of the stream have that.
-fn lines(world: &World, part: &str) -> usize {
+pub fn lines(world: &World, part: &str) -> usize {
     world.stream().lines().filter(|line| line.contains(part)).count()
 }
 
 /// Waits until all that was said before is dealt with: a hand-off said after it is done.
 #[track_caller]
 fn barrier(world: &World) {
-    let done = world.status()["queue"]["done"].as_u64().unwrap();
     let id = world.ok(&["send", "barrier"]).trim().to_owned();
     world.brain_gets(|all| all.iter().any(|one| one.id == id));
     world.brain().say(&format!("passed {id}"), Some(&id));
-    world.wait_queue("done", usize::try_from(done).unwrap() + 1);
+    let done = world.spool().join(format!("done/{id}.json"));
+    wait("the barrier to be passed", || done.exists().then_some(()));
 }
 
 #[test]
@@ -242,73 +239,4 @@ fn a_full_inbox_is_told_once_and_a_record_that_makes_no_sense_is_put_aside() {
         assert!(world.spool().join("corrupt").join(name).is_file());
     }
     assert_eq!(warnings.len(), 3, "{warnings:?}");
-}
-
-#[test]
-fn records_outlive_a_kill() {
-    let mut world = world();
-    world.brain_answers("done");
-    let file = world.dir.path().join("f.txt");
-    for n in 0..6_u8 {
-        std::fs::write(&file, [n; 3]).unwrap();
-        let files: &[&Path] = &[&file];
-        reply(&world, "bot", &message(6000 - 600 * i64::from(n), n.into()), &format!("RELAY: {n}"), None, files);
-        world.spawn();
-        wait("it to begin", || world.spool().join("anna-relay.sock").exists().then_some(()));
-        std::thread::sleep(std::time::Duration::from_millis(u64::from(n) * 15));
-        world.kill();
-    }
-    world.start_online();
-    world.wait_queue("done", 6);
-    nothing_is_left(&world);
-    for n in 0..6_u8 {
-        let asked = world.brain().uploads();
-        let one = asked.iter().find(|one| one.text.contains(&format!("] {n}\n[file f.txt, 3 bytes]")));
-        let got = one.and_then(|one| one.file.as_ref()).map(|file| file.bytes.to_vec());
-        assert_eq!(got, Some(vec![n; 3]), "{asked:#?}\n{}", world.stream());
-    }
-}
-
-/// Many records, some with files, and this actor falls while they are taken.
-#[track_caller]
-fn outlive(actor: &str) {
-    let mut world = world().with("breaker_count", "1000");
-    world.brain_answers("done");
-    let file = world.dir.path().join("f.txt");
-    std::fs::write(&file, "x").unwrap();
-    let said: Vec<String> = (0..12).map(|n| message(60, n)).collect();
-    world.start_online();
-    for (n, message) in said.iter().enumerate() {
-        reply(&world, "bot", message, &format!("RELAY: number {n}."), None, &[&file]);
-        if n % 4 == 3 {
-            fault(&world, actor, "panic");
-        }
-    }
-    // It may not have been there to fall.
-    wait_restarts(&world, actor, 1);
-    world.wait_queue("done", said.len());
-    nothing_is_left(&world);
-    for n in 0..said.len() {
-        // A line that was not written before the Queue fell is not written after it.
-        assert!(lines(&world, &format!("hand-off from the bot: number {n}.")) <= 1, "{}", world.stream());
-    }
-    let asked = world.brain().uploads();
-    assert!(asked.iter().all(|one| one.file.as_ref().is_some_and(|file| &file.bytes[..] == b"x")), "{asked:#?}");
-    let recent = world.status()["breaker"]["recent"].as_u64();
-    assert_eq!(recent, Some(12), "each counts once");
-}
-
-#[test]
-fn records_outlive_falls_of_the_queue() {
-    outlive("queue");
-}
-
-#[test]
-fn records_outlive_falls_of_the_guard() {
-    outlive("guard");
-}
-
-#[test]
-fn records_outlive_falls_of_the_witness() {
-    outlive("witness");
 }
