@@ -159,7 +159,8 @@ pub struct Queue {
     waiters: Vec<(Id, Receipt)>,
     /// Makes ids that are known as our own later. Without it, as in a command, nothing is pushed.
     issuer: Option<Issuer>,
-    /// The brain's messages that belong to nothing and were put into the stream: hooks bring them once more.
+    /// Messages that come to nothing and were put into the stream, the brain's that name no hand-off and hand-offs that
+    /// the breaker refused and nobody keeps: hooks bring them once more.
     unclaimed: Remembered,
     touched: Vec<Touch>,
     begun: Vec<(Token, Id)>,
@@ -271,11 +272,9 @@ impl Queue {
         self.book.answered.get(message)
     }
 
-    /// Remembers which messages of the brain a closed hand-off was answered by.
-    pub fn remember_answers(&mut self, h: &HandOff) {
-        for result in &h.results {
-            self.book.answered.insert(&result.message, h.id);
-        }
+    /// Remembers by which messages of the brain a closed hand-off was answered, and as which the bot was told.
+    pub fn remember(&mut self, h: &HandOff) {
+        self.book.remember(h);
     }
 
     /// The effects to carry out, once all was written that could be.

@@ -33,6 +33,8 @@ struct Watch {
     since: Option<OffsetDateTime>,
     follower: Option<Follower>,
     hooked: bool,
+    /// The session that the registry named last. It may be behind: what a hook says after that counts more.
+    registered: Option<String>,
 }
 
 /// What is kept of it.
@@ -44,6 +46,8 @@ struct Kept {
     position: Option<Position>,
     #[serde(default)]
     hooked: bool,
+    #[serde(default)]
+    registered: Option<String>,
 }
 
 impl Receipts {
@@ -59,6 +63,7 @@ impl Receipts {
                 since: kept.since,
                 follower: kept.position.clone().map(Follower::resume),
                 hooked: kept.hooked,
+                registered: kept.registered.clone(),
             };
         }
         Receipts { spool: spool.to_owned(), sides, saved: Some(kept) }
@@ -86,7 +91,30 @@ impl Receipts {
                 since: Some(now),
                 follower: Some(Follower::new(path)),
                 hooked: watch.hooked,
+                registered: watch.registered.take(),
             };
+        }
+    }
+
+    /// Whether the registry's word for the side's session is a new one.
+    #[must_use]
+    pub fn is_news(&self, side: Side, session: &str) -> bool {
+        self.sides[side as usize].registered.as_deref() != Some(session)
+    }
+
+    /// The registry says that this is the side's session. `transcript` finds where it writes.
+    pub fn registered(
+        &mut self,
+        side: Side,
+        session: &str,
+        transcript: impl FnOnce() -> Option<PathBuf>,
+        now: OffsetDateTime,
+    ) {
+        if self.is_news(side, session) {
+            self.sides[side as usize].registered = Some(session.to_owned());
+            if !self.follows(side, session) {
+                self.learn(side, session, transcript(), now);
+            }
         }
     }
 
@@ -97,17 +125,17 @@ impl Receipts {
         watch.follower.is_some() && watch.session.as_deref() == Some(session)
     }
 
-    /// Reads what the transcripts have got since: messages of fakechat that a session has had since it was met. Whether
-    /// there is more to read at once.
-    pub fn poll(&mut self, mut sink: impl FnMut(Side, Sighting)) -> bool {
+    /// Reads what the transcripts have got since: messages of fakechat, each with whether the session has had it since
+    /// it was met. Whether there is more to read at once.
+    pub fn poll(&mut self, mut sink: impl FnMut(Side, Sighting, bool)) -> bool {
         let mut more = false;
         for side in Side::BOTH {
             let watch = &mut self.sides[side as usize];
             let (since, Some(follower)) = (watch.since, &mut watch.follower) else { continue };
             let polled = follower.poll(&mut |sighting| {
                 let new = since.is_none_or(|since| sighting.at.is_some_and(|at| at >= since));
-                if sighting.is_fakechat() && new {
-                    sink(side, sighting);
+                if sighting.is_fakechat() {
+                    sink(side, sighting, new);
                 }
             });
             match polled {
@@ -141,15 +169,23 @@ impl Receipts {
                 since: watch.since,
                 position: watch.follower.as_ref().map(Follower::position),
                 hooked: watch.hooked,
+                registered: watch.registered.clone(),
             })
             .collect();
         if self.saved.as_ref() == Some(&kept) {
             return Ok(());
         }
         let tmp = self.spool.join(TMP).join(Id::now().to_string());
-        let mut file = RealFs.create(&tmp)?;
-        RealFs.write(&mut file, &serde_json::to_vec(&kept)?)?;
-        RealFs.rename(&tmp, &self.spool.join(FILE))?;
+        let bytes = serde_json::to_vec(&kept)?;
+        let written = RealFs
+            .create(&tmp)
+            .and_then(|mut file| RealFs.write(&mut file, &bytes))
+            .and_then(|()| RealFs.rename(&tmp, &self.spool.join(FILE)));
+        if written.is_err() {
+            // A full disk takes no more of these.
+            RealFs.remove(&tmp).unwrap_or_default();
+        }
+        written?;
         self.saved = Some(kept);
         Ok(())
     }
@@ -173,14 +209,29 @@ mod tests {
         ) + "\n"
     }
 
-    fn poll(receipts: &mut Receipts) -> Vec<(Side, String)> {
+    fn poll(receipts: &mut Receipts) -> Vec<(Side, String, bool)> {
         let mut seen = Vec::new();
-        receipts.poll(|side, sighting| seen.push((side, sighting.message_id)));
+        receipts.poll(|side, sighting, new| seen.push((side, sighting.message_id, new)));
         seen
     }
 
     #[test]
-    fn each_message_is_seen_once_also_across_a_restart_and_none_of_the_past() {
+    fn the_registry_counts_when_it_changes_and_a_hook_after_that_counts_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut receipts = Receipts::open(dir.path());
+        let path = |name: &str| Some(dir.path().join(format!("{name}.jsonl")));
+        let now = datetime!(2026-11-30 10:00 UTC);
+        receipts.registered(Side::Bot, "s1", || path("s1"), now);
+        assert!(receipts.follows(Side::Bot, "s1"));
+        receipts.learn(Side::Bot, "s2", path("s2"), now);
+        receipts.registered(Side::Bot, "s1", || path("s1"), now);
+        assert!(receipts.follows(Side::Bot, "s2"), "it is behind");
+        receipts.registered(Side::Bot, "s3", || path("s3"), now);
+        assert!(receipts.follows(Side::Bot, "s3") && !receipts.is_news(Side::Bot, "s3"));
+    }
+
+    #[test]
+    fn each_message_is_seen_once_also_across_a_restart_and_the_past_is_known_for_it() {
         let dir = tempfile::tempdir().unwrap();
         let spool = dir.path().join("relay");
         std::fs::create_dir_all(spool.join(TMP)).unwrap();
@@ -189,18 +240,18 @@ mod tests {
         let mut receipts = Receipts::open(&spool);
         assert!(!receipts.follows(Side::Brain, "s1"));
         receipts.learn(Side::Brain, "s1", Some(transcript.clone()), datetime!(2026-11-30 10:00 UTC));
-        assert_eq!(poll(&mut receipts), []);
+        assert_eq!(poll(&mut receipts), [(Side::Brain, "old".to_owned(), false)]);
         let append = |text: String| {
             use std::io::Write;
             std::fs::File::options().append(true).open(&transcript).unwrap().write_all(text.as_bytes()).unwrap();
         };
         append(line("one", "2026-11-30T10:00:01Z"));
-        assert_eq!(poll(&mut receipts), [(Side::Brain, "one".to_owned())]);
+        assert_eq!(poll(&mut receipts), [(Side::Brain, "one".to_owned(), true)]);
         receipts.save().unwrap();
         append(line("two", "2026-11-30T10:00:02Z"));
         let mut again = Receipts::open(&spool);
         assert!(again.follows(Side::Brain, "s1"));
         again.learn(Side::Brain, "s1", Some(transcript.clone()), datetime!(2026-11-30 11:00 UTC));
-        assert_eq!(poll(&mut again), [(Side::Brain, "two".to_owned())]);
+        assert_eq!(poll(&mut again), [(Side::Brain, "two".to_owned(), true)]);
     }
 }

@@ -35,6 +35,7 @@
 //! write (it is tried again soon) or the next start mends. A change counts as durable, and is acted on, once all
 //! steps are done. A start reads the open folders only: hence step 2, so that nothing left to do hides in the others.
 
+mod attach;
 pub mod fs;
 pub mod lock;
 pub mod pause;

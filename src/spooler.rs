@@ -177,7 +177,10 @@ impl<F: Fs> Spooler<F> {
                 }
             }
         }
-        self.effects.append(&mut self.queue.effects());
+        for mut effect in self.queue.effects() {
+            self.drop_lost_files(&mut effect);
+            self.effects.push(effect);
+        }
     }
 
     fn retry_disk(&mut self, now: Now) {

@@ -1,8 +1,9 @@
 //! The Witness: takes what the sessions' hooks brought to the inbox, and reads off their transcripts what they have
 //! seen. So what was said while nobody listened is not lost, and a push is known to have arrived.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use actix::prelude::*;
@@ -28,6 +29,8 @@ use crate::message::Fault;
 pub const NAME: &str = "witness";
 /// At every so-manieth ping it looks even if nothing seems to have changed.
 const LOOK_EVERY: u32 = 12;
+/// So many sightings are kept for a Queue that falls.
+const RECENT: usize = 200;
 
 /// The actor.
 pub struct Witness {
@@ -35,8 +38,15 @@ pub struct Witness {
     /// At home while it is not looking.
     receipts: Option<Receipts>,
     /// What is being dealt with, by number.
-    under_way: HashMap<u64, Entry>,
-    next: u64,
+    under_way: HashMap<u64, Arc<Entry>>,
+    /// The number of the last one: its predecessors' are not among those of a Witness that was started again.
+    last: u64,
+    /// More waits than was taken.
+    more: bool,
+    /// It was to look while it was looking.
+    again: bool,
+    /// What the transcripts showed lately, to be told again to a Queue that was started again.
+    recent: VecDeque<Sighted>,
     /// When the inbox was last seen to change.
     changed: Option<SystemTime>,
     pings: u32,
@@ -59,13 +69,25 @@ impl Witness {
         for side in Side::BOTH {
             wires.hooked[side as usize].set(receipts.is_hooked(side));
         }
-        let (under_way, next) = (HashMap::new(), 0);
-        Witness { wires, receipts: Some(receipts), under_way, next, changed: None, pings: 0 }
+        Witness {
+            last: wires.token_range(),
+            wires,
+            receipts: Some(receipts),
+            under_way: HashMap::new(),
+            more: false,
+            again: false,
+            recent: VecDeque::new(),
+            changed: None,
+            pings: 0,
+        }
     }
 
     /// Looks at the inbox and the transcripts, on a thread that may wait for the disk.
     fn look(&mut self, ctx: &mut Context<Self>) {
-        let Some(receipts) = self.receipts.take() else { return };
+        let Some(receipts) = self.receipts.take() else {
+            self.again = true;
+            return;
+        };
         let (spool, live) = (self.wires.config().paths.spool(), self.wires.live.borrow().clone());
         let now = self.wires.now().wall;
         let looking = tokio::task::spawn_blocking(move || find(receipts, &spool, &live, now));
@@ -78,12 +100,14 @@ impl Witness {
     fn found(&mut self, found: Found, ctx: &mut Context<Self>) {
         let Found { mut receipts, listing, sighted, dropped_since, more } = found;
         for sighted in sighted {
-            self.wires.queue.send(ToQueue(Event::Sighted(sighted)));
+            self.wires.queue.send(ToQueue(Event::Sighted(sighted.clone())));
+            self.recent.push_back(Sighted { new: false, ..sighted });
         }
+        self.recent.drain(..self.recent.len().saturating_sub(RECENT));
         if let Some(since) = dropped_since {
             self.wires.stream.warn(&format!("the inbox was full: what was said after {since} may be lost"));
         }
-        let mut more = more;
+        let more = more | std::mem::take(&mut self.again);
         match listing {
             Ok(listing) => {
                 for aside in listing.put_aside {
@@ -91,7 +115,7 @@ impl Witness {
                 }
                 let fresh = |entry: &Entry| !self.under_way.values().any(|known| known.path == entry.path);
                 let entries: Vec<Entry> = listing.entries.into_iter().filter(fresh).collect();
-                more |= listing.more && !entries.is_empty();
+                self.more = listing.more;
                 for entry in entries {
                     self.take(entry, &mut receipts);
                 }
@@ -115,8 +139,8 @@ impl Witness {
             let transcript = named_by_hook(entry.record.transcript.as_deref());
             receipts.learn(side, session, transcript, self.wires.now().wall);
         }
-        self.next += 1;
-        let (number, receipt) = (self.next, Receipt::Inbox(self.next));
+        self.last += 1;
+        let (number, receipt) = (self.last, Receipt::Inbox(self.last));
         match (side, &entry.record.what) {
             (Side::Bot, What::Reply { message, text, reply_to, files }) => {
                 let files = entry.incoming(files);
@@ -134,7 +158,7 @@ impl Witness {
             // That a session began or ended was learnt; what it does, the registry says.
             _ => return drop(tokio::task::spawn_blocking(move || forget(&entry))),
         }
-        self.under_way.insert(number, entry);
+        self.under_way.insert(number, Arc::new(entry));
     }
 
     fn reply(
@@ -150,6 +174,13 @@ impl Witness {
         self.wires.queue.send(ToQueue(Event::Reply(reply)));
     }
 
+    /// Whether the registry names another session than before.
+    fn is_met(&self, receipts: &Receipts) -> bool {
+        let live = self.wires.live.borrow();
+        let mut sides = Side::BOTH.into_iter().zip(live.iter());
+        sides.any(|(side, live)| live.as_ref().is_some_and(|live| receipts.is_news(side, &live.session_id)))
+    }
+
     /// Whether something has come into the inbox since the last look.
     fn has_news(&mut self) -> bool {
         let inbox = self.wires.config().paths.spool().join(INBOX);
@@ -161,16 +192,14 @@ impl Witness {
 /// The look itself.
 fn find(mut receipts: Receipts, spool: &std::path::Path, live: &[Option<Live>; 2], now: time::OffsetDateTime) -> Found {
     for (side, live) in Side::BOTH.into_iter().zip(live) {
-        if let Some(live) = live.as_ref().filter(|live| !receipts.follows(side, &live.session_id)) {
-            let transcript =
-                registry::claude_folder().and_then(|folder| locate::find(&folder, &live.cwd, &live.session_id));
-            receipts.learn(side, &live.session_id, transcript, now);
-        }
+        let Some(live) = live else { continue };
+        let transcript = || locate::find(&registry::claude_folder()?, &live.cwd, &live.session_id);
+        receipts.registered(side, &live.session_id, transcript, now);
     }
     let mut sighted = Vec::new();
-    let more = receipts.poll(|side, sighting| {
+    let more = receipts.poll(|side, sighting, new| {
         let (message, bytes) = (sighting.message_id, sighting.text_len);
-        sighted.push(Sighted { side, message, at: sighting.at.unwrap_or(now), bytes, of: None });
+        sighted.push(Sighted { side, message, at: sighting.at.unwrap_or(now), bytes, new, of: None });
     });
     if let Err(error) = receipts.save() {
         tracing::debug!(%error, "keeping how far the transcripts were read");
@@ -184,10 +213,9 @@ fn find(mut receipts: Receipts, spool: &std::path::Path, live: &[Option<Live>; 2
     Found { receipts, listing: inbox::list(spool), sighted, dropped_since, more }
 }
 
-fn forget(entry: &Entry) {
-    if let Err(error) = inbox::remove(entry) {
-        tracing::warn!(%error, "removing what a hook brought");
-    }
+/// Whether it is gone.
+fn forget(entry: &Entry) -> bool {
+    inbox::remove(entry).inspect_err(|error| tracing::warn!(%error, "removing what a hook brought")).is_ok()
 }
 
 /// There is more to look at.
@@ -217,11 +245,20 @@ impl Handler<ToWitness> for Witness {
     fn handle(&mut self, message: ToWitness, ctx: &mut Self::Context) {
         match message {
             ToWitness::Taken(number) => {
-                if let Some(entry) = self.under_way.remove(&number) {
-                    drop(tokio::task::spawn_blocking(move || forget(&entry)));
-                }
+                let Some(entry) = self.under_way.get(&number).cloned() else { return };
+                // Until it is gone it is under way: else a look would take it for a new one.
+                let forgetting = tokio::task::spawn_blocking(move || forget(&entry));
+                ctx.spawn(forgetting.into_actor(self).map(move |gone, act, ctx| {
+                    act.under_way.remove(&number);
+                    if act.more && act.under_way.is_empty() && matches!(gone, Ok(true)) {
+                        act.look(ctx);
+                    }
+                }));
             }
             ToWitness::Resend => {
+                for sighted in &self.recent {
+                    self.wires.queue.send(ToQueue(Event::Sighted(sighted.clone())));
+                }
                 self.under_way.clear();
                 self.look(ctx);
             }
@@ -236,7 +273,8 @@ impl Handler<Ping> for Witness {
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
         self.wires.answer_ping(NAME);
         self.pings = self.pings.wrapping_add(1);
-        let grown = self.receipts.as_ref().is_some_and(Receipts::has_grown);
+        let Some(receipts) = &self.receipts else { return };
+        let grown = receipts.has_grown() || self.is_met(receipts);
         if self.has_news() || grown || self.pings.is_multiple_of(LOOK_EVERY) {
             self.look(ctx);
         }

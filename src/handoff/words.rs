@@ -32,6 +32,8 @@ pub enum PartFile {
         name: String,
         /// Relative to the spool.
         path: String,
+        /// The size that the other side is told.
+        bytes: u64,
     },
 }
 
@@ -90,10 +92,12 @@ fn parts(head: &str, id: Id, text: &str, files: &[Attachment], asked: Option<&st
         let line = match &file.path {
             Some(_) if file.bytes > 0 => file_line(&file.name, file.bytes),
             Some(_) => format!("[file {}, 0 bytes: empty, so it does not come along]", file.name),
-            None => format!("[file {}, {} bytes: it could not be had]", file.name, file.bytes),
+            None => lost_line(&file.name, file.bytes),
         };
         let stored = match &file.path {
-            Some(path) if file.bytes > 0 => PartFile::Stored { name: file.name.clone(), path: path.clone() },
+            Some(path) if file.bytes > 0 => {
+                PartFile::Stored { name: file.name.clone(), path: path.clone(), bytes: file.bytes }
+            }
             _ => {
                 first.push_str(&format!("\n{line}"));
                 continue;
@@ -125,6 +129,24 @@ fn said(id: Id, text: &str, inline_bytes: usize) -> (String, Option<PartFile>) {
 
 fn file_line(name: &str, bytes: u64) -> String {
     format!("[file {name}, {bytes} bytes]")
+}
+
+fn lost_line(name: &str, bytes: u64) -> String {
+    format!("[file {name}, {bytes} bytes: it could not be had]")
+}
+
+impl Part {
+    /// The same without its stored file, which is gone: the line that names it says so.
+    pub fn lose_file(&mut self) {
+        let Some(PartFile::Stored { name, bytes, .. }) = &self.file else { return };
+        let (line, lost) = (file_line(name, *bytes), lost_line(name, *bytes));
+        // As a line of its own if it is one: what was asked, behind it, may say the same.
+        let at = self.text.rfind(&format!("\n{line}")).map(|at| at + 1).or_else(|| self.text.rfind(&line));
+        if let Some(at) = at {
+            self.text.replace_range(at..at + line.len(), &lost);
+        }
+        self.file = None;
+    }
 }
 
 #[cfg(test)]
@@ -214,8 +236,22 @@ mod tests {
                  \n[file a, 1 bytes]\n[asked: water the plants]"
             )
         );
-        assert_eq!(parts[0].file, Some(PartFile::Stored { name: "a".into(), path: "files/x/a".into() }));
+        assert_eq!(parts[0].file, Some(PartFile::Stored { name: "a".into(), path: "files/x/a".into(), bytes: 1 }));
         assert_eq!(parts[1].text, format!("{head} [file b, 2 bytes]"));
         assert_eq!(parts.len(), 2);
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_said_to_be_whatever_was_asked() {
+        let mut h = fixed();
+        h.text = "what is [file a, 1 bytes]".into();
+        h.record_reply("m1-1", "this".into(), vec![], h.created);
+        h.results[0].files = vec![attachment("a", 1), attachment("b", 2)];
+        let mut parts = outcome(&h, &h.results[0], false, INLINE);
+        parts.iter_mut().for_each(Part::lose_file);
+        let head = format!("[relay result for {}]", h.id);
+        let first = format!("{head} this\n[file a, 1 bytes: it could not be had]\n[asked: what is [file a, 1 bytes]]");
+        assert_eq!(parts[0], Part { text: first, file: None });
+        assert_eq!(parts[1], Part { text: format!("{head} [file b, 2 bytes: it could not be had]"), file: None });
     }
 }

@@ -68,14 +68,25 @@ pub struct Listing {
     pub put_aside: Vec<Quarantined>,
 }
 
-/// All the files that a reply named, if its hook has brought it: the websocket's frame has the first only.
+/// All the files that a reply named, if its hook has brought it: the websocket's frame has the first only. Looks at the
+/// newest records, and leaves all as it is.
 #[must_use]
 pub fn files_of(spool: &Path, side: Side, message: &str) -> Option<Vec<Incoming>> {
-    let meant = |entry: &Entry| match &entry.record.what {
-        What::Reply { message: own, files, .. } if own == message => Some(entry.incoming(files)),
-        _ => None,
-    };
-    list(spool).ok()?.entries.iter().filter(|entry| entry.record.side == side).find_map(meant)
+    let inbox = spool.join(INBOX);
+    let mut names = RealFs.list(&inbox).ok()?;
+    names.retain(|name| name.ends_with(RECORD) && !name.starts_with('.'));
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    names.iter().take(BATCH_RECORDS).find_map(|name| {
+        let path = inbox.join(name);
+        let (record, _) = read(&path, name).ok()?;
+        let entry = Entry { path, record };
+        match &entry.record.what {
+            What::Reply { message: own, files, .. } if own == message && entry.record.side == side => {
+                Some(entry.incoming(files))
+            }
+            _ => None,
+        }
+    })
 }
 
 /// What waits in the inbox of that spool, as much of it as is good to have at once. Puts aside what is no record,

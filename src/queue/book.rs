@@ -129,13 +129,19 @@ impl Book {
         entry.mark = self.ran;
         self.next_seq += 1;
         self.last_created = self.last_created.max(Some(entry.h.created));
-        for result in &entry.h.results {
-            self.answered.insert(&result.message, entry.h.id);
-            for sent in result.pushes.iter().filter_map(|push| push.id) {
-                self.sent_as.insert(&sent.to_string(), entry.h.id);
-            }
-        }
+        self.remember(&entry.h);
         self.entries.insert(entry.h.id, entry);
+    }
+
+    /// Remembers by what it was answered, and what the bot was told of it.
+    pub fn remember(&mut self, h: &HandOff) {
+        for result in &h.results {
+            self.answered.insert(&result.message, h.id);
+        }
+        let told = h.results.iter().flat_map(|result| &result.pushes);
+        for sent in told.chain(h.failed.iter().flat_map(|failed| &failed.pushes)).filter_map(|push| push.id) {
+            self.sent_as.insert(&sent.to_string(), h.id);
+        }
     }
 
     /// When a hand-off that is accepted now was accepted: later than those before it, also where they came at once,

@@ -213,6 +213,9 @@ pub struct Sighted {
     pub at: OffsetDateTime,
     /// How long it is, in bytes.
     pub bytes: usize,
+    /// Whether it came since the transcript was met, and is told for the first time: only then is a stranger's word
+    /// news.
+    pub new: bool,
     /// The hand-off it belongs to, once the spooler has found it.
     pub of: Option<Id>,
 }

@@ -45,7 +45,11 @@ impl Queue {
         }
         let said = format!("hand-off refused by the breaker: {}", arrival.text);
         if !keep {
-            self.warn(None, said);
+            // A hook brings it once more.
+            if self.unclaimed.get(&id.to_string()).is_none() {
+                self.unclaimed.insert(&id.to_string(), id);
+                self.warn(None, said);
+            }
             return self.done(None, receipt);
         }
         self.enter(arrival, now);

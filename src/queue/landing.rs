@@ -1,6 +1,6 @@
 //! What follows from how a push ended.
 
-use crate::handoff::{Id, Push, PushOutcome, Reason};
+use crate::handoff::{Attachment, Id, Push, PushOutcome, Reason};
 use crate::text::count;
 
 use super::event::{Now, Pushed, Token};
@@ -31,7 +31,13 @@ impl Queue {
 
     fn hand_off_landed(&mut self, id: Id, push: usize, pushed: Pushed, now: Now) {
         let Some(entry) = self.book.get(id) else { return };
-        let known = entry.h.pushes.get(push).is_none_or(|push| push.outcome != PushOutcome::Unknown);
+        let halved = failed_in_parts(&pushed, &entry.h.text, &entry.h.files, self.settings.inline_bytes);
+        let known = entry.h.pushes.get(push).is_none_or(|push| match push.outcome {
+            PushOutcome::Unknown => false,
+            // What was seen is its first part.
+            PushOutcome::Seen => !(halved && entry.h.waits_for_result()),
+            _ => true,
+        });
         if pushed == Pushed::Cut || known {
             // Cut short by ourselves, or answered before its outcome was known.
             return;
@@ -73,9 +79,12 @@ impl Queue {
     }
 
     fn outcome_landed(&mut self, id: Id, outcome: usize, push: usize, pushed: Pushed, now: Now) {
-        let seen = self.book.get(id).and_then(|entry| entry.h.results.get(outcome)?.pushes.get(push));
-        let pushed =
-            if seen.is_some_and(|push| push.outcome == PushOutcome::Seen) { Pushed::Confirmed } else { pushed };
+        let result = self.book.get(id).and_then(|entry| entry.h.results.get(outcome));
+        let seen = result.is_some_and(|result| {
+            let halved = failed_in_parts(&pushed, &result.text, &result.files, self.settings.inline_bytes);
+            !halved && result.pushes.get(push).is_some_and(|push| push.outcome == PushOutcome::Seen)
+        });
+        let pushed = if seen { Pushed::Confirmed } else { pushed };
         let told = pushed == Pushed::Confirmed;
         match pushed {
             Pushed::Cut => return,
@@ -154,6 +163,12 @@ impl Queue {
             self.done(None, notice.receipt);
         }
     }
+}
+
+/// Whether a push of several parts failed: then that its first part was seen does not make it whole.
+fn failed_in_parts(pushed: &Pushed, text: &str, files: &[Attachment], inline_bytes: usize) -> bool {
+    let parts = files.iter().filter(|file| file.path.is_some() && file.bytes > 0).count();
+    matches!(pushed, Pushed::Failed { .. }) && parts + usize::from(text.len() > inline_bytes) > 1
 }
 
 /// Writes down how a push ended.

@@ -6,6 +6,9 @@ use crate::handoff::{HandOff, Id, Push, PushOutcome};
 use super::Queue;
 use super::event::Sighted;
 
+/// Claude Code writes milliseconds.
+const SAME_TIME: time::Duration = time::Duration::SECOND;
+
 impl Queue {
     /// The hand-off whose push to the bot was posted with that id, of those since the start.
     #[must_use]
@@ -23,7 +26,8 @@ impl Queue {
     pub(super) fn sighted(&mut self, sighted: &Sighted) {
         let Some(id) = sighted.of.filter(|id| self.holds(*id)) else { return };
         let seen = |h: &mut HandOff| match sighted.side {
-            Side::Brain => mark(&mut h.pushes, |_| true),
+            // Each of its pushes has the same id, so what a session had before the last one proves nothing of that.
+            Side::Brain => mark(&mut h.pushes, |push| push.at <= sighted.at + SAME_TIME),
             Side::Bot => {
                 let own = |push: &Push| push.id.is_some_and(|id| id.is(&sighted.message));
                 let results = h.results.iter_mut().map(|result| &mut result.pushes);

@@ -43,6 +43,11 @@ pub trait Fs: Send + Sync + 'static {
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// A regular file's content; anything else at that name is an error of kind `InvalidInput`.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Whether a file is surely not there to be sent: nothing has that name, or nothing that can be read, or it is
+    /// empty. What the disk does not say is not so.
+    fn is_lost(&self, path: &Path) -> bool {
+        self.exists(path).is_ok_and(|there| !there)
+    }
 }
 
 /// The disk.
@@ -108,6 +113,13 @@ impl Fs for RealFs {
         let mut bytes = Vec::new();
         file.take(MAX_DOCUMENT).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn is_lost(&self, path: &Path) -> bool {
+        match open_regular(path).and_then(|file| file.metadata()) {
+            Ok(meta) => meta.len() == 0,
+            Err(error) => super::store::is_its_own_fault(&error),
+        }
     }
 }
 

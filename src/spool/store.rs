@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Advise, During, Result};
 use crate::handoff::life::State;
-use crate::handoff::{Attachment, HandOff, Id, VERSION};
+use crate::handoff::{HandOff, Id, VERSION};
 
 use super::fs::{Fs, RealFs, private_dir};
+
+pub use super::attach::safe_name;
 
 /// The folder of what could not be read.
 pub const CORRUPT: &str = "corrupt";
@@ -23,8 +25,6 @@ pub const LOG: &str = "log";
 /// What to do where the spool cannot be opened.
 pub(super) const MEND: &str = "mend the disk, make it a folder of this user, or set `paths.state` to another place";
 
-/// The longest name of a kept file, in bytes: file systems take 255.
-const MAX_NAME: usize = 120;
 /// The largest file that goes along (fakechat's own limit for a reply's file, facts page).
 pub const MAX_FILE: u64 = 50 * 1024 * 1024;
 
@@ -222,39 +222,6 @@ impl<F: Fs> Store<F> {
         self.fs.remove(&self.path(state, id))
     }
 
-    /// Takes a file into `files/<id>/`, by moving it there, and returns how it is named from now on.
-    ///
-    /// # Errors
-    /// It stays where it was.
-    pub fn adopt(&self, id: Id, name: &str, from: &Path, bytes: u64) -> io::Result<Attachment> {
-        let folder = self.dir(FILES).join(id.to_string());
-        self.fs.make_dir(&folder)?;
-        let safe = safe_name(name);
-        let mut kept = safe.clone();
-        let mut n = 1;
-        while self.fs.exists(&folder.join(&kept))? {
-            n += 1;
-            kept = format!("{n}-{safe}");
-        }
-        self.fs.rename(from, &folder.join(&kept))?;
-        for dir in [&folder, &self.dir(FILES)] {
-            self.sync(dir);
-        }
-        let path = format!("{FILES}/{id}/{kept}");
-        Ok(Attachment { name: safe, path: Some(path), bytes, unknown: Default::default() })
-    }
-
-    /// Deletes what came along with a hand-off that was not accepted.
-    pub fn forget_files(&self, id: Id) {
-        let folder = self.dir(FILES).join(id.to_string());
-        match self.fs.remove_dir(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(%id, %error, "deleting its files, for it was not accepted");
-            }
-            _ => {}
-        }
-    }
-
     /// Removes a file of `tmp/` whose writing failed; what cannot be removed goes with the next start.
     pub fn clear_away(&self, tmp: &Path) {
         self.fs.remove(tmp).unwrap_or_else(|error| tracing::debug!(%error, "{} stays", tmp.display()));
@@ -263,6 +230,12 @@ impl<F: Fs> Store<F> {
     /// A new name in `tmp/`.
     pub fn scratch(&self) -> PathBuf {
         self.dir(TMP).join(Id::now().to_string())
+    }
+
+    /// Whether that is a name in `tmp/`.
+    #[must_use]
+    pub fn is_scratch(&self, path: &Path) -> bool {
+        path.parent() == Some(&self.dir(TMP))
     }
 }
 
@@ -298,26 +271,6 @@ pub(super) fn parse(bytes: &[u8], id: Id) -> std::result::Result<HandOff, String
 pub(super) fn id_of(name: &str) -> Option<Id> {
     let id: Id = name.strip_suffix(".json")?.parse().ok()?;
     (name.len() == id.to_string().len() + ".json".len() && name.starts_with(&id.to_string())).then_some(id)
-}
-
-/// A file name that is safe in a folder, a message and a terminal: no separators, no control characters, no
-/// leading dot, and not too long; its ending is kept.
-#[must_use]
-pub fn safe_name(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    let clean: String = last
-        .chars()
-        .map(|c| if c.is_control() || crate::text::is_hidden(c) || "[]\"".contains(c) { '_' } else { c })
-        .collect();
-    let clean = clean.trim().trim_start_matches('.');
-    if clean.is_empty() {
-        return "file".to_owned();
-    }
-    let mut start = clean.len().saturating_sub(MAX_NAME);
-    while !clean.is_char_boundary(start) {
-        start += 1;
-    }
-    clean[start..].trim_start_matches('.').to_owned()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 use time::macros::datetime;
 
+use super::super::attach::MAX_NAME;
 use super::*;
-use crate::handoff::{Origin, Push};
+use crate::handoff::{Attachment, Origin, Push};
 
 const NOW: time::OffsetDateTime = datetime!(2026-11-30 10:00 UTC);
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::error::{Advise, During, Error, Result};
+use crate::handoff::words::PartFile;
 use crate::handoff::{Attachment, Id};
 use crate::queue::{Effect, Incoming};
 use crate::spool::Fs;
@@ -28,6 +29,7 @@ impl<F: Fs> Spooler<F> {
     pub(super) fn bring_in_or_lose(&mut self, id: Id, files: Vec<Incoming>) -> Vec<Incoming> {
         let mut kept = Vec::new();
         for file in files {
+            let file = self.moved_before(id, file, &kept);
             let name = match &file {
                 Incoming::Fetched { name, .. } => safe_name(name),
                 _ => String::new(),
@@ -38,6 +40,50 @@ impl<F: Fs> Spooler<F> {
             }));
         }
         kept
+    }
+
+    /// A file that was moved into the hand-off's folder by one who then fell, before anything named it there: a hook's
+    /// record brings it once more.
+    fn moved_before(&mut self, id: Id, file: Incoming, before: &[Incoming]) -> Incoming {
+        let Incoming::Fetched { name, path, bytes } = &file else { return file };
+        if !self.store.fs().exists(path).is_ok_and(|there| !there) {
+            return file;
+        }
+        let h = self.queue.entry_mut(id).map(|entry| &entry.h);
+        let of_results = h.iter().flat_map(|h| h.results.iter().flat_map(|result| &result.files));
+        let recorded = h.iter().flat_map(|h| &h.files).chain(of_results);
+        let of_batch = before.iter().filter_map(|file| match file {
+            Incoming::Kept(attachment) => Some(attachment),
+            _ => None,
+        });
+        let named: Vec<&str> = recorded.chain(of_batch).filter_map(|file| file.path.as_deref()).collect();
+        self.store.unnamed(id, name, *bytes, &named).map_or(file, Incoming::Kept)
+    }
+
+    /// Has a push do without those of its files that are gone: else it would fail each time it is made.
+    pub(super) fn drop_lost_files(&mut self, effect: &mut Effect) {
+        let Effect::Push { uploads, .. } = effect else { return };
+        for upload in uploads {
+            let Some(PartFile::Stored { path, .. }) = &upload.part.file else { continue };
+            let path = self.store.root().join(path);
+            if self.store.fs().is_lost(&path) {
+                let text = format!("a file cannot be sent, for it is gone: {}", path.display());
+                self.effects.push(Effect::Warn { text, of: None });
+                upload.part.lose_file();
+            }
+        }
+    }
+
+    /// Deletes what was fetched into `tmp/` for something that comes to nothing. What lies with a hook's record goes
+    /// with that.
+    pub(super) fn discard(&self, files: &mut Vec<Incoming>) {
+        for file in files.drain(..) {
+            if let Incoming::Fetched { path, .. } = file
+                && self.store.is_scratch(&path)
+            {
+                self.store.clear_away(&path);
+            }
+        }
     }
 
     fn bring_one_in(&self, id: Id, file: Incoming) -> Result<Incoming> {

@@ -28,9 +28,9 @@ impl<F: Fs> Spooler<F> {
     /// hand-off that was brought for it.
     pub(super) fn look_up(&mut self, event: Event, now: Now) -> Option<(Event, Option<Id>)> {
         match event {
-            Event::Accept(arrival) => self.admit(arrival, false, now).map(|arrival| (Event::Accept(arrival), None)),
+            Event::Accept(arrival) => self.admit(arrival, None, now).map(|arrival| (Event::Accept(arrival), None)),
             Event::Refuse { arrival, keep } => {
-                self.admit(arrival, true, now).map(|arrival| (Event::Refuse { arrival, keep }, None))
+                self.admit(arrival, Some(keep), now).map(|arrival| (Event::Refuse { arrival, keep }, None))
             }
             Event::Reply(reply) => self.claim(reply, now),
             Event::Retry { id, receipt } | Event::Cancel { id, receipt } | Event::Wait { id, receipt } => {
@@ -51,13 +51,14 @@ impl<F: Fs> Spooler<F> {
     /// else speaks to the session.
     fn recognise(&mut self, mut sighted: Sighted, now: Now) -> Option<(Event, Option<Id>)> {
         let id = sighted.message.parse::<Id>().ok();
+        let own = id.is_some_and(|id| self.queue.issued(&id));
         sighted.of = match sighted.side {
             Side::Brain => id,
-            Side::Bot => self.queue.sent_as(&sighted.message),
+            Side::Bot => self.find_told_as(&sighted.message, own),
         };
         let brought = sighted.of.map_or(Ok(false), |id| self.bring(id, now));
         let known = sighted.of.is_some_and(|id| self.queue.holds(id));
-        if !known && brought.is_ok() && !id.is_some_and(|id| self.queue.issued(&id)) {
+        if !known && sighted.new && brought.is_ok() && !own {
             let Sighted { side, message, at, bytes, .. } = sighted;
             let at = at.replace_nanosecond(0).unwrap_or(at);
             let text =
@@ -112,22 +113,28 @@ impl<F: Fs> Spooler<F> {
         self.deferred.drain(..).collect()
     }
 
-    /// Lets a hand-off in only if it is not known yet, with its files in their folder.
-    fn admit(&mut self, mut arrival: Arrival, by_breaker: bool, now: Now) -> Option<Arrival> {
+    /// Lets a hand-off in only if it is not known yet, with its files in their folder. `refused`: the breaker refused
+    /// it, and whether it is kept.
+    fn admit(&mut self, mut arrival: Arrival, refused: Option<bool>, now: Now) -> Option<Arrival> {
         let known = if self.queue.holds(arrival.id) { Ok(true) } else { self.store.is_closed(arrival.id) };
         let known = match known.during("looking whether the hand-off is known") {
             Ok(known) => known,
             Err(error) => {
-                self.queue.turn_away(arrival, by_breaker, &error.to_string(), now);
+                self.discard(&mut arrival.files);
+                self.queue.turn_away(arrival, refused.is_some(), &error.to_string(), now);
                 return None;
             }
         };
         if known {
+            self.discard(&mut arrival.files);
             self.effects.push(match arrival.receipt {
                 Receipt::Request(_) => Effect::Answer(arrival.receipt, Ok(json!({ "id": arrival.id }))),
                 receipt => Effect::Done(receipt),
             });
             return None;
+        }
+        if refused == Some(false) {
+            self.discard(&mut arrival.files);
         }
         let files = std::mem::take(&mut arrival.files);
         arrival.files = match arrival.from {
@@ -148,6 +155,8 @@ impl<F: Fs> Spooler<F> {
     fn keep_files(&mut self, mut reply: Reply) -> Reply {
         if let Some(id) = reply.found.filter(|id| self.queue.wants_reply(*id, &reply.message)) {
             reply.files = self.bring_in_or_lose(id, std::mem::take(&mut reply.files));
+        } else {
+            self.discard(&mut reply.files);
         }
         reply
     }
@@ -201,14 +210,27 @@ impl<F: Fs> Spooler<F> {
         Ok(self.queue.answered_by(message))
     }
 
-    /// Has the queue remember what closed hand-offs were answered by. Once will do, since it remembers the later ones
+    /// The hand-off of which the bot was told with that message; of one of our own also where that was before the start.
+    fn find_told_as(&mut self, message: &str, own: bool) -> Option<Id> {
+        let known = self.queue.sent_as(message);
+        if known.is_none()
+            && own
+            && !self.looked_back
+            && let Err(error) = self.look_back()
+        {
+            tracing::debug!(%error, "looking for what the bot was told");
+        }
+        known.or_else(|| self.queue.sent_as(message))
+    }
+
+    /// Has the queue remember what closed hand-offs were answered by, and told as. Once will do, since it remembers the later ones
     /// by itself; and a brain that edits what nobody knows must not have the disk read over and over.
     fn look_back(&mut self) -> io::Result<()> {
         let mut ids = self.store.ids(State::Done)?;
         ids.truncate(LOOK_BACK);
         for id in ids.into_iter().rev() {
             match self.store.load(id, &[State::Done]) {
-                Ok(Some((h, _))) => self.queue.remember_answers(&h),
+                Ok(Some((h, _))) => self.queue.remember(&h),
                 Err(error) if !is_its_own_fault(&error) => return Err(error),
                 _ => {}
             }

@@ -29,7 +29,7 @@ fn feed(mut command: Command, json: &[u8]) -> Output {
 
 /// A session's hook, which has to be silent and exit with 0.
 #[track_caller]
-fn told(world: &World, side: &str, json: impl AsRef<[u8]>) {
+pub fn told(world: &World, side: &str, json: impl AsRef<[u8]>) {
     silent(feed(world.command(&["hook", side]), json.as_ref()));
 }
 

@@ -4,6 +4,7 @@
 
 mod alarm;
 mod breaker;
+mod claude;
 mod commands;
 mod commands_change;
 mod control_socket;
@@ -11,6 +12,7 @@ mod crash;
 mod demo;
 mod disk;
 mod each_side;
+mod files;
 mod giving_up;
 mod guard;
 mod harness;
@@ -20,9 +22,12 @@ mod long_text;
 mod nights;
 mod one_bridge;
 mod private;
+mod receipts;
 mod reload;
 mod replies;
 mod round;
 mod settling;
 mod stop;
 mod supervision;
+mod witness;
+mod witness_falls;

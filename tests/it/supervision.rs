@@ -13,7 +13,7 @@ const LATER: &str = "later";
 
 /// Has an actor fail.
 #[track_caller]
-fn fault(world: &World, actor: &str, how: &str) {
+pub fn fault(world: &World, actor: &str, how: &str) {
     let mut client = wait("the control socket", || Client::connect(&world.spool()).unwrap());
     client.ask(Command::Fault { actor: actor.to_owned(), how: how.to_owned() }).unwrap();
 }
@@ -24,7 +24,7 @@ fn actor<'a>(status: &'a Value, name: &str) -> &'a Value {
 
 /// Waits until an actor was started again so often, and all is well.
 #[track_caller]
-fn wait_restarts(world: &World, name: &str, restarts: u64) -> Value {
+pub fn wait_restarts(world: &World, name: &str, restarts: u64) -> Value {
     world.wait_status(&format!("{name} to be started again ({restarts})"), |status| {
         let actor = actor(status, name);
         actor["restarts"].as_u64() >= Some(restarts) && actor["state"] == "running"
@@ -86,7 +86,7 @@ fn survives(name: &str, how: &str) {
     }
     world.ok(&["send", "during, from a script"]);
     let status = wait_restarts(&world, name, 1);
-    for other in ["brain_side", "bot_side", "queue", "guard", "orphan_reaper", "control"] {
+    for other in ["brain_side", "bot_side", "queue", "guard", "orphan_reaper", "witness", "control"] {
         let expected = u64::from(other == name);
         assert_eq!(actor(&status, other)["restarts"], expected, "{status:#}");
     }
@@ -124,6 +124,7 @@ each_actor_survives! {
     queue: "queue";
     guard: "guard";
     orphan_reaper: "orphan_reaper";
+    witness: "witness";
     control: "control";
 }
 

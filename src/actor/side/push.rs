@@ -113,7 +113,9 @@ async fn post_all<R: Role>(wires: Rc<Wires>, peer: Option<Peer>, uploads: Vec<Up
         }
         let file = upload.part.file.map(|file| match file {
             PartFile::Text { name, text } => UploadFile { name, body: Body::Bytes(Bytes::from(text)) },
-            PartFile::Stored { name, path } => UploadFile { name, body: Body::Path(config.paths.spool().join(path)) },
+            PartFile::Stored { name, path, .. } => {
+                UploadFile { name, body: Body::Path(config.paths.spool().join(path)) }
+            }
         });
         let upload = upload::Upload { id: upload.id.to_string(), text: upload.part.text, file };
         if let Err(error) = upload::post(config.relay.port(R::SIDE), &upload).await {

@@ -105,16 +105,17 @@ impl<R: Role> SideActor<R> {
                 (file.name, to, fetched, named)
             };
             ctx.spawn(fetching.into_actor(self).map(move |(name, path, fetched, named), act, _| {
-                let first = match fetched {
-                    Ok(bytes) => Incoming::Fetched { name, path, bytes },
-                    Err(error) => {
+                let mut named = named.into_iter().flatten();
+                // The one that came is the first of those that were named.
+                let first = match (fetched, named.next()) {
+                    (Ok(bytes), _) => Incoming::Fetched { name, path, bytes },
+                    (Err(_), Some(copy @ Incoming::Fetched { .. })) => copy,
+                    (Err(error), _) => {
                         act.wires.stream.warn(&format!("a file of the {} could not be had: {error}", R::SIDE));
                         Incoming::Lost { name }
                     }
                 };
-                // The one that came is the first of those that were named.
-                let others = named.into_iter().flatten().skip(1);
-                let files = std::iter::once(first).chain(others).collect();
+                let files = std::iter::once(first).chain(named).collect();
                 act.wires.intake(R::SIDE).borrow_mut().fetched(seq, files);
                 act.send_on();
             }));

@@ -1,0 +1,81 @@
+//! What hooks brought outlives a kill, and falls of those it goes through.
+
+use std::path::Path;
+
+use crate::claude::{message, nothing_is_left, quick, reply};
+use crate::harness::{World, wait};
+use crate::supervision::{fault, wait_restarts};
+use crate::witness::lines;
+
+fn world() -> World {
+    quick(World::new())
+}
+
+#[test]
+fn records_outlive_a_kill() {
+    let mut world = world();
+    world.brain_answers("done");
+    let file = world.dir.path().join("f.txt");
+    for n in 0..6_u8 {
+        std::fs::write(&file, [n; 3]).unwrap();
+        let files: &[&Path] = &[&file];
+        reply(&world, "bot", &message(6000 - 600 * i64::from(n), n.into()), &format!("RELAY: {n}"), None, files);
+        world.spawn();
+        wait("it to begin", || world.spool().join("anna-relay.sock").exists().then_some(()));
+        std::thread::sleep(std::time::Duration::from_millis(u64::from(n) * 15));
+        world.kill();
+    }
+    world.start_online();
+    world.wait_queue("done", 6);
+    nothing_is_left(&world);
+    for n in 0..6_u8 {
+        let asked = world.brain().uploads();
+        let one = asked.iter().find(|one| one.text.contains(&format!("] {n}\n[file f.txt, 3 bytes]")));
+        let got = one.and_then(|one| one.file.as_ref()).map(|file| file.bytes.to_vec());
+        assert_eq!(got, Some(vec![n; 3]), "{asked:#?}\n{}", world.stream());
+    }
+}
+
+/// Many records, some with files, and this actor falls while they are taken.
+#[track_caller]
+fn outlive(actor: &str) {
+    let mut world = world().with("breaker_count", "1000");
+    world.brain_answers("done");
+    let file = world.dir.path().join("f.txt");
+    std::fs::write(&file, "x").unwrap();
+    let said: Vec<String> = (0..12).map(|n| message(60, n)).collect();
+    world.start_online();
+    for (n, message) in said.iter().enumerate() {
+        reply(&world, "bot", message, &format!("RELAY: number {n}."), None, &[&file]);
+        if n % 4 == 3 {
+            fault(&world, actor, "panic");
+        }
+    }
+    // It may not have been there to fall.
+    wait_restarts(&world, actor, 1);
+    world.wait_queue("done", said.len());
+    nothing_is_left(&world);
+    for n in 0..said.len() {
+        // A line that was not written before the Queue fell is not written after it.
+        assert!(lines(&world, &format!("hand-off from the bot: number {n}.")) <= 1, "{}", world.stream());
+    }
+    let asked = world.brain().uploads();
+    assert!(asked.iter().all(|one| one.file.as_ref().is_some_and(|file| &file.bytes[..] == b"x")), "{asked:#?}");
+    let recent = world.status()["breaker"]["recent"].as_u64();
+    assert_eq!(recent, Some(12), "each counts once");
+}
+
+#[test]
+fn records_outlive_falls_of_the_queue() {
+    outlive("queue");
+}
+
+#[test]
+fn records_outlive_falls_of_the_guard() {
+    outlive("guard");
+}
+
+#[test]
+fn records_outlive_falls_of_the_witness() {
+    outlive("witness");
+}
