@@ -272,9 +272,7 @@ impl Queue {
 
     /// Remembers which messages of the brain a closed hand-off was answered by.
     pub fn remember_answers(&mut self, h: &HandOff) {
-        for result in &h.results {
-            self.book.answered.insert(&result.message, h.id);
-        }
+        h.answers().for_each(|message| self.book.answered.insert(message, h.id));
     }
 
     /// The effects to carry out, once all was written that could be.

@@ -129,8 +129,8 @@ impl Book {
         entry.mark = self.ran;
         self.next_seq += 1;
         self.last_created = self.last_created.max(Some(entry.h.created));
+        entry.h.answers().for_each(|message| self.answered.insert(message, entry.h.id));
         for result in &entry.h.results {
-            self.answered.insert(&result.message, entry.h.id);
             for sent in result.pushes.iter().filter_map(|push| push.id) {
                 self.sent_as.insert(&sent.to_string(), entry.h.id);
             }

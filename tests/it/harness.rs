@@ -227,6 +227,7 @@ impl World {
     }
 
     /// How the bridge ended, if it has by itself.
+    #[allow(dead_code)] // the soak asks
     pub fn has_ended(&mut self) -> Option<ExitStatus> {
         self.bridge.as_mut()?.try_wait().unwrap()
     }

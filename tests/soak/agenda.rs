@@ -41,8 +41,12 @@ pub struct Agenda {
 
 impl Agenda {
     pub fn after(&mut self, millis: u64, act: Act) {
+        self.at(Instant::now() + Duration::from_millis(millis), act);
+    }
+
+    pub fn at(&mut self, time: Instant, act: Act) {
         self.next += 1;
-        self.acts.insert((Instant::now() + Duration::from_millis(millis), self.next), act);
+        self.acts.insert((time, self.next), act);
     }
 
     /// What is due now.

@@ -23,7 +23,7 @@ const PARTS: usize = 5;
 /// A bridge has found its size by then.
 const GROWN: Duration = Duration::from_millis(1500);
 /// Where nothing at all comes for so long, nothing will.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(45);
 /// By so much may the bridge grow in the last stretch.
 const MORE_FDS: usize = 16;
 const MORE_KIB: u64 = 32 * 1024;
@@ -37,6 +37,8 @@ pub struct Play {
     pub memory: Memory,
     pub said: usize,
     pub total: usize,
+    /// When the last hook of each side runs.
+    pub reported: [Instant; 2],
     card: Scorecard,
     seen: Receiver<(Side, Received)>,
     sees: Sender<(Side, Received)>,
@@ -85,6 +87,7 @@ impl Play {
             memory: Memory::default(),
             said: 0,
             total,
+            reported: [Instant::now(); 2],
             card: Scorecard { seed, ..Scorecard::default() },
             seen,
             sees,
@@ -252,7 +255,7 @@ impl Play {
     fn come_to_rest(&mut self) -> Vec<String> {
         let open = |status: &serde_json::Value| ["new", "brain", "out"].iter().any(|at| status["queue"][at] != 0);
         let inbox = self.world.spool().join("inbox");
-        let deadline = Instant::now() + PATIENCE / 3;
+        let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline && (open(&self.world.status()) || !files_below(&inbox).is_empty()) {
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -1,6 +1,7 @@
 //! The two sessions, as their scripts have it: a bot that hands off, a brain that answers in all the ways it can.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use anna_relay::config::Side;
 use anna_relay::fakechat::server::Received;
@@ -82,9 +83,12 @@ impl Play {
         self.report(Side::Bot, reports::reply(&message, "RELAY: in reply to something", Some("m1-1")));
     }
 
+    /// A session's hooks run one after the other.
     fn report(&mut self, side: Side, json: String) {
         let after = if self.rng.bool() { 0 } else { self.rng.u64(0..100) };
-        self.agenda.after(after, Act::Hook { side, json });
+        let at = (Instant::now() + Duration::from_millis(after)).max(self.reported[side as usize]);
+        self.reported[side as usize] = at;
+        self.agenda.at(at, Act::Hook { side, json });
     }
 
     /// The brain got something to do.
