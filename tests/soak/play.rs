@@ -17,7 +17,7 @@ use super::scorecard::{Figures, Scorecard};
 use super::sessions::Memory;
 
 /// So much may be open before the bot waits for some of it.
-pub const AT_ONCE: usize = 60;
+pub const AT_ONCE: usize = 150;
 /// In the last of so many parts the bridge is left alone, to see whether it grows.
 const PARTS: usize = 5;
 /// A bridge has found its size by then.
@@ -97,8 +97,8 @@ impl Play {
         Side::BOTH.into_iter().for_each(|side| play.listen(side));
         play.world.start();
         play.agenda.after(0, Act::Say);
-        play.agenda.after(1000, Act::Fault);
-        play.agenda.after(1500, Act::End);
+        play.agenda.after(500, Act::Fault);
+        play.agenda.after(1000, Act::End);
         play
     }
 
@@ -186,8 +186,9 @@ impl Play {
             Act::Start => {
                 self.world.spawn();
                 (self.card.restarts, self.started) = (self.card.restarts + 1, Instant::now());
+                let longest = if self.is_short() { 2500 } else { 8000 };
                 // Sometimes before it has got anywhere.
-                let lives = if self.rng.u8(..8) == 0 { self.rng.u64(0..150) } else { self.rng.u64(200..4000) };
+                let lives = if self.rng.u8(..8) == 0 { self.rng.u64(0..150) } else { self.rng.u64(200..longest) };
                 self.agenda.after(lives, Act::End);
             }
         }
@@ -212,8 +213,14 @@ impl Play {
             self.card.faults += 1;
             self.agenda.after(after, act);
         }
-        let next = self.rng.u64(200..1500);
+        let longest = if self.is_short() { 1200 } else { 3500 };
+        let next = self.rng.u64(200..longest);
         self.agenda.after(next, Act::Fault);
+    }
+
+    /// In a short one more has to go wrong in less time.
+    fn is_short(&self) -> bool {
+        self.total < 1000
     }
 
     fn in_last_stretch(&self) -> bool {

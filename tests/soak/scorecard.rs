@@ -47,6 +47,7 @@ impl Scorecard {
             ("doubled_with_words", "came twice, and said so", json!(sum.doubled_with_words)),
             ("doubled_without_words", "came twice without a word", json!(sum.doubled_without_words)),
             ("kills", "SIGKILLs of the bridge", json!(self.kills)),
+            ("stops", "SIGTERMs of the bridge", json!(self.stops)),
             ("restarts", "starts of the bridge after its first", json!(self.restarts)),
             ("faults", "faults of the fakechats", json!(self.faults)),
             (
