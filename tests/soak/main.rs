@@ -21,7 +21,7 @@ mod sessions;
 mod harness;
 
 /// So many hand-offs where nothing else is said: what every `cargo test` can afford.
-const FEW: usize = 150;
+const FEW: usize = 100;
 
 /// A number from the environment.
 fn number<T: std::str::FromStr>(name: &str) -> Option<T> {

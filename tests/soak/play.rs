@@ -16,8 +16,6 @@ use super::reports;
 use super::scorecard::{Figures, Scorecard};
 use super::sessions::Memory;
 
-/// So much may be open before the bot waits for some of it.
-pub const AT_ONCE: usize = 150;
 /// In the last of so many parts the bridge is left alone, to see whether it grows.
 const PARTS: usize = 5;
 /// A bridge has found its size by then.
@@ -221,6 +219,11 @@ impl Play {
     /// In a short one more has to go wrong in less time.
     fn is_short(&self) -> bool {
         self.total < 1000
+    }
+
+    /// So much may be open before the bot waits for some of it.
+    pub fn at_once(&self) -> usize {
+        if self.is_short() { 25 } else { 150 }
     }
 
     fn in_last_stretch(&self) -> bool {

@@ -57,7 +57,7 @@ struct Task {
 impl Play {
     /// The bot hands something off, or not quite.
     pub fn say(&mut self) {
-        let busy = self.ledger.unreached.len() + self.ledger.untold.len() >= super::play::AT_ONCE;
+        let busy = self.ledger.unreached.len() + self.ledger.untold.len() >= self.at_once();
         let pause = if busy { 50 } else { self.rng.u64(2..15) };
         if busy || self.world.bot.is_none() {
             return self.agenda.after(pause, Act::Say);
