@@ -154,6 +154,9 @@ pub struct Outcome {
     pub at: OffsetDateTime,
     /// The brain's message: fakechat's id of it.
     pub message: String,
+    /// Later messages that said the same and are not told again, for one of them may be the one that is edited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<String>,
     /// What came along with it.
     #[serde(default)]
     pub files: Vec<Attachment>,

@@ -188,9 +188,21 @@ impl Double {
         assert!(self.shared.wait(within, |state| state.gone.then_some(())).is_some(), "still there after {within:?}");
     }
 
-    /// Ends it. The port is free when this returns.
-    pub fn stop(self) {
-        drop(self);
+    /// Ends it, and returns every message it got. The port is free when this returns.
+    pub fn stop(mut self) -> Vec<Received> {
+        self.end();
+        self.uploads()
+    }
+
+    fn end(&mut self) {
+        self.shared.stop.notify_one();
+        // The hook may end the double from its own thread, which cannot wait for itself.
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // A panic of the double's thread has been printed; there is nothing to add.
+            thread.join().ok();
+        }
     }
 }
 
@@ -204,14 +216,7 @@ impl Deref for Double {
 
 impl Drop for Double {
     fn drop(&mut self) {
-        self.shared.stop.notify_one();
-        // The hook may end the double from its own thread, which cannot wait for itself.
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != std::thread::current().id()
-        {
-            // A panic of the double's thread has been printed; there is nothing to add.
-            thread.join().ok();
-        }
+        self.end();
     }
 }
 

@@ -67,6 +67,9 @@ impl FromStr for State {
     }
 }
 
+/// How many messages that say the same are remembered. A brain that says it more often edits none of the others.
+const MAX_REPEATS: usize = 64;
+
 /// What a reply or an edit of the brain did to a hand-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
@@ -249,14 +252,13 @@ impl HandOff {
         }
     }
 
-    /// Whether a reply of the brain had been recorded before: the same message, or the same text (of replies with
-    /// files only the message says).
-    #[must_use]
-    pub fn has_reply(&self, message: &str, text: &str, with_file: bool) -> bool {
-        self.results.iter().any(|r| r.message == message || (!with_file && r.files.is_empty() && r.text == text))
+    /// The messages of the brain that answered it.
+    pub fn answers(&self) -> impl Iterator<Item = &str> {
+        self.results.iter().flat_map(|r| std::iter::once(&r.message).chain(&r.repeats)).map(String::as_str)
     }
 
-    /// Records a reply of the brain.
+    /// Records a reply of the brain. One that says the same as one before (of replies with files only the message
+    /// tells) is not told again, and its message is remembered.
     pub fn record_reply(
         &mut self,
         message: &str,
@@ -264,7 +266,14 @@ impl HandOff {
         files: Vec<Attachment>,
         now: OffsetDateTime,
     ) -> Recorded {
-        if self.has_reply(message, &text, !files.is_empty()) {
+        if self.answers().any(|known| known == message) {
+            return Recorded::Before;
+        }
+        let same = |r: &&mut Outcome| files.is_empty() && r.files.is_empty() && r.text == text;
+        if let Some(before) = self.results.iter_mut().find(same) {
+            if before.repeats.len() < MAX_REPEATS {
+                before.repeats.push(message.to_owned());
+            }
             return Recorded::Before;
         }
         let kind = if self.results.is_empty() { OutcomeKind::Result } else { OutcomeKind::FollowUp };
@@ -289,6 +298,7 @@ impl Outcome {
             text,
             at,
             message: message.to_owned(),
+            repeats: Vec::new(),
             files: Vec::new(),
             pushes: Vec::new(),
             told: None,
@@ -418,6 +428,7 @@ mod tests {
         h.record_reply("m1-1", "done".into(), vec![], NOW);
         assert_eq!(h.record_reply("m1-1", "other".into(), vec![], NOW), Recorded::Before);
         assert_eq!(h.record_reply("m1-2", "done".into(), vec![], NOW), Recorded::Before);
+        assert_eq!(h.answers().collect::<Vec<_>>(), ["m1-1", "m1-2"], "either may be edited");
         assert_eq!(h.record_edit("m1-1", "done".into(), NOW), Recorded::Before);
         assert_eq!(h.record_edit("m1-1", "done!".into(), NOW), Recorded::As(OutcomeKind::Correction));
         assert_eq!(h.record_edit("m1-1", "done!".into(), NOW), Recorded::Before);

@@ -135,9 +135,7 @@ impl Book {
 
     /// Remembers by what it was answered, and what the bot was told of it.
     pub fn remember(&mut self, h: &HandOff) {
-        for result in &h.results {
-            self.answered.insert(&result.message, h.id);
-        }
+        h.answers().for_each(|message| self.answered.insert(message, h.id));
         let told = h.results.iter().flat_map(|result| &result.pushes);
         for sent in told.chain(h.failed.iter().flat_map(|failed| &failed.pushes)).filter_map(|push| push.id) {
             self.sent_as.insert(&sent.to_string(), h.id);

@@ -112,9 +112,9 @@ impl Queue {
     /// Whether something will come of a reply to that hand-off.
     #[must_use]
     pub fn wants_reply(&self, id: Id, message: &str) -> bool {
-        self.book.get(id).is_some_and(|entry| {
-            !entry.h.is_cancelled() && entry.h.results.iter().all(|result| result.message != message)
-        })
+        self.book
+            .get(id)
+            .is_some_and(|entry| !entry.h.is_cancelled() && entry.h.answers().all(|known| known != message))
     }
 
     /// Records what the brain said, or puts it into the stream where it belongs to nothing.
@@ -133,7 +133,7 @@ impl Queue {
         let said = text.clone();
         let repeated = self.book.get(id).is_some_and(|entry| match edit {
             true => entry.h.results.iter().any(|r| r.message == message && r.text == text),
-            false => entry.h.has_reply(&message, &text, !files.is_empty()),
+            false => entry.h.answers().any(|known| known == message),
         });
         if repeated {
             return self.done_once_written(id, receipt);
@@ -149,6 +149,8 @@ impl Queue {
         if let Recorded::As(kind) = recorded {
             self.note_fact(id, format!("{} from the brain: {said}", kind.word()));
         }
+        // Also where nothing was added: it may have said the same as a message before it.
+        self.book.answered.insert(&message, id);
         self.owed.push((id, receipt));
     }
 

@@ -1,6 +1,7 @@
 //! What is pushed, when, and what follows from how it ends.
 
 use super::*;
+use crate::handoff::OutcomeKind;
 
 #[test]
 fn acceptance_and_the_first_attempt_are_one_write() {
@@ -234,4 +235,20 @@ fn a_stop_begins_nothing_and_takes_what_comes() {
     rig.reply(id, "done");
     assert_eq!((rig.flights.len(), rig.queue.is_idle(), rig.wake_in()), (0, true, None));
     assert_eq!((rig.h(id).state(), rig.h(other).state()), (State::Out, State::New));
+}
+
+#[test]
+fn an_edit_of_a_reply_that_said_the_same_as_one_before_is_a_correction() {
+    let mut rig = Rig::with_both();
+    let id = rig.sent();
+    rig.says(id, "m1-1", "done", false);
+    rig.says(id, "m1-2", "done", false);
+    assert_eq!(rig.h(id).results.len(), 1, "told once");
+    assert_eq!((rig.queue.answered_by("m1-1"), rig.queue.answered_by("m1-2")), (Some(id), Some(id)));
+    rig.says(id, "m1-2", "not done", true);
+    assert_eq!(rig.h(id).results[1].kind, OutcomeKind::Correction);
+    // What the disk has says it, too.
+    let mut queue = Rig::new().queue;
+    queue.remember(rig.h(id));
+    assert_eq!(queue.answered_by("m1-2"), Some(id));
 }
