@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::claude::{message, nothing_is_left, quick, reply};
+use crate::claude::{inbox_empties, message, nothing_is_left, quick, reply};
 use crate::harness::{World, wait};
 use crate::supervision::{fault, wait_restarts};
 use crate::witness::lines;
@@ -27,7 +27,8 @@ fn records_outlive_a_kill() {
     }
     world.start_online();
     world.wait_queue("done", 6);
-    nothing_is_left(&world);
+    // An empty folder of a record whose removal was cut short goes later.
+    inbox_empties(&world);
     for n in 0..6_u8 {
         let asked = world.brain().uploads();
         let one = asked.iter().find(|one| one.text.contains(&format!("] {n}\n[file f.txt, 3 bytes]")));
