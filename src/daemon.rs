@@ -25,6 +25,11 @@ use crate::spool::Store;
 use crate::spool::lock::{Lock, Role};
 use crate::stream::Stream;
 
+/// How many threads may wait for the disk or the process table at a time: the Queue needs one, and each of the others
+/// one or two. More would come of a burst, and stay.
+const WORKERS: usize = 16;
+/// How long the last answers at the control socket may take.
+const ANSWER_WITHIN: Duration = Duration::from_millis(500);
 /// How long what is under way may take to finish at a stop: the whole stop has 5 s.
 const DRAIN_WITHIN: Duration = Duration::from_secs(4);
 /// How long the stream may take for its last lines.
@@ -68,7 +73,8 @@ pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
 #[expect(clippy::expect_used, reason = "actix takes a function that cannot fail")]
 fn runtime() -> tokio::runtime::Runtime {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().thread_keep_alive(KEEP_WORKERS).build().expect("starting the runtime")
+    builder.enable_all().thread_keep_alive(KEEP_WORKERS).max_blocking_threads(WORKERS);
+    builder.build().expect("starting the runtime")
 }
 
 /// Takes the spool and the ports.
@@ -128,6 +134,10 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
     address.do_send(ToSupervisor::Drain);
     if timeout(DRAIN_WITHIN, until(&mut watch, |stage| *stage == Stage::Drained)).await.is_err() {
         tracing::warn!("some of what was under way did not finish; it is pushed again at the next start");
+    }
+    // Whoever was asking is told what became of it.
+    if timeout(ANSWER_WITHIN, wires.answering.wait_for(|asking| *asking == 0)).await.is_err() {
+        tracing::warn!("some requests at the control socket got no answer");
     }
     wires.stream.note("the bridge stopped");
     Ok(())
@@ -246,9 +256,12 @@ fn watch_thread() -> Result<Arc<AtomicBool>> {
     let alive = Arc::new(AtomicBool::new(true));
     let beat = Arc::clone(&alive);
     let watching = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
+        let mut missed = 0;
         loop {
-            std::thread::sleep(STUCK_AFTER);
-            if !alive.swap(false, Ordering::Relaxed) {
+            std::thread::sleep(STUCK_AFTER / 2);
+            missed = if alive.swap(false, Ordering::Relaxed) { 0 } else { missed + 1 };
+            // Once may be a process that was stopped as a whole, and has just been let go on.
+            if missed > 2 {
                 tracing::error!("the bridge is stuck; it ends, to be started again");
                 std::process::exit(i32::from(Kind::PartFailed.exit_code()));
             }

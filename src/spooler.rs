@@ -65,6 +65,8 @@ pub struct Spooler<F: Fs = RealFs> {
     unreadable: bool,
     counts: Counts,
     counted: bool,
+    /// The ids of closed hand-offs, one a line, once they were asked for.
+    closed_names: Option<String>,
     /// Whether the closed hand-offs were looked through for what they were answered by.
     looked_back: bool,
     /// Whether the closed ones have yet to be counted.
@@ -93,6 +95,7 @@ impl<F: Fs> Spooler<F> {
             counts: Counts::default(),
             counted: false,
             looked_back: false,
+            closed_names: None,
             count_due: false,
         };
         for found in recovered.quarantined {
@@ -166,7 +169,7 @@ impl<F: Fs> Spooler<F> {
             let before = entry.lies;
             match self.store.put(&mut entry.h, before) {
                 Ok(Placed(lies)) => {
-                    self.moved(before, lies);
+                    self.moved(id, before, lies);
                     self.queue.written(id, lies, now);
                 }
                 Err(error) => {
@@ -238,7 +241,7 @@ impl<F: Fs> Spooler<F> {
     }
 
     fn prune(&mut self, ids: &[Id], receipt: Receipt) {
-        let mut pruned = 0;
+        let mut pruned = Vec::new();
         for id in ids {
             for state in [State::Done, State::Failed] {
                 let there = self.store.fs().exists(&self.store.path(state, *id));
@@ -249,7 +252,8 @@ impl<F: Fs> Spooler<F> {
                     return self.answer(receipt, Err(error.hint("what was deleted before it stays deleted")));
                 }
                 *self.counter(state) = self.counter(state).saturating_sub(1);
-                pruned += 1;
+                self.closed_names = None;
+                pruned.push(*id);
             }
         }
         self.answer(receipt, Ok(json!({ "pruned": pruned })));
@@ -278,9 +282,12 @@ impl<F: Fs> Spooler<F> {
         }
     }
 
-    fn moved(&mut self, before: Option<State>, after: State) {
+    fn moved(&mut self, id: Id, before: Option<State>, after: State) {
         if before == Some(after) {
             return;
+        }
+        if let Some(names) = self.closed_names.as_mut().filter(|_| !after.is_open()) {
+            names.push_str(&format!("{id}\n"));
         }
         let counted = self.counted;
         for (state, up) in before.map(|state| (state, false)).into_iter().chain([(after, true)]) {
@@ -295,7 +302,9 @@ impl<F: Fs> Spooler<F> {
         self.effects.push(Effect::Answer(receipt, result));
     }
 
-    fn snapshot(&self, now: Now) -> Snapshot {
+    /// How things stand.
+    #[must_use]
+    pub fn snapshot(&self, now: Now) -> Snapshot {
         Snapshot {
             counts: self.counts,
             oldest_waiting: self.queue.oldest_waiting(now.wall),

@@ -19,7 +19,7 @@ use crate::message::{Ping, Reload, ToControl, ToGuard, ToQueue};
 use crate::queue::{Event, Receipt};
 use crate::spooler::request;
 
-use super::wires::Wires;
+use super::wires::{One, Wires};
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -90,7 +90,9 @@ async fn accept(listener: Arc<UnixListener>, wires: Rc<Wires>, desk: Rc<RefCell<
     }
 }
 
-async fn answer(wires: Rc<Wires>, desk: Rc<RefCell<Desk>>, command: Command) -> Reply {
+async fn answer(wires: Rc<Wires>, desk: Rc<RefCell<Desk>>, command: Command) -> (Reply, Option<One>) {
+    // A wait for a result may last for days; a stop does not wait for it.
+    let answering = (!matches!(command, Command::Wait { .. })).then(|| wires.answering.one());
     let reply = match command {
         Command::Status => serde_json::to_value(wires.status())
             .map_err(|error| Error::failed(format!("putting the status together: {error}"))),
@@ -98,10 +100,11 @@ async fn answer(wires: Rc<Wires>, desk: Rc<RefCell<Desk>>, command: Command) -> 
         Command::Fault { actor, how } => fault(&wires, &actor, &how),
         command => ask(&wires, &desk, command).await,
     };
-    match reply {
+    let reply = match reply {
         Ok(value) => Reply::Ok(value),
         Err(error) => Reply::Error(error.into()),
-    }
+    };
+    (reply, answering)
 }
 
 /// Has another actor answer.
@@ -128,7 +131,7 @@ async fn ask(wires: &Wires, desk: &RefCell<Desk>, command: Command) -> Result<Va
     match timeout(patience, receiver).await {
         Ok(Ok(result)) => result,
         _ => Err(Error::failed(format!("waiting for the queue: no answer within {} s", patience.as_secs()))
-            .hint("`anna-relay status` shows what holds it up; the disk, most likely")),
+            .hint("it stays in line, and may still be carried out; `anna-relay status` shows what holds it up")),
     }
 }
 

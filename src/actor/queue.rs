@@ -59,6 +59,7 @@ impl Queue {
         });
         ctx.spawn(opening.into_actor(self).map(|opened, act, ctx| match opened {
             Ok(Ok(spooler)) => {
+                act.wires.board.borrow_mut().queue = spooler.snapshot(act.wires.now());
                 act.spooler = Some(spooler);
                 act.wires.supervisor.send(ToSupervisor::Recovered);
                 act.pending.push(Event::Tick);

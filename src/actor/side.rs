@@ -140,7 +140,6 @@ impl<R: Role> SideActor<R> {
         if connect {
             self.connect(ctx);
         }
-        self.confirm_due();
         self.show();
         self.tell_queue();
         self.begin_next(ctx);
@@ -156,8 +155,9 @@ impl<R: Role> SideActor<R> {
         let connection = self.connection.wake_at().filter(|_| !self.closing);
         let Some(at) = connection.into_iter().chain(confirmed).min() else { return };
         let wait = at.saturating_sub(self.now());
-        self.wake = Some(ctx.run_later(wait, |act, ctx| {
+        self.wake = Some(ctx.run_later(wait, move |act, ctx| {
             act.wake = None;
+            act.confirm_due(at);
             act.step(Input::Tick, ctx);
         }));
     }

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use actix::prelude::*;
 use time::OffsetDateTime;
+use tokio::sync::watch;
 
 use crate::config::{Config, Side};
 use crate::control::wire::{BreakerStatus, Status};
@@ -61,6 +62,42 @@ where
     }
 }
 
+/// A number that can be waited for.
+#[derive(Debug)]
+pub struct Count(watch::Sender<usize>);
+
+impl Default for Count {
+    fn default() -> Self {
+        Count(watch::channel(0).0)
+    }
+}
+
+impl Count {
+    /// One more, until what this returns is dropped.
+    #[must_use]
+    pub fn one(self: &Rc<Self>) -> One {
+        self.0.send_modify(|count| *count += 1);
+        One(Rc::clone(self))
+    }
+
+    /// Waits until it is as wanted.
+    pub async fn wait_for(&self, wanted: impl Fn(&usize) -> bool) {
+        if self.0.subscribe().wait_for(wanted).await.is_err() {
+            // It only fails once the sender is gone, and that is ours.
+        }
+    }
+}
+
+/// One of a [`Count`].
+#[derive(Debug)]
+pub struct One(Rc<Count>);
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count -= 1);
+    }
+}
+
 /// A live session, by its own account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Live {
@@ -82,6 +119,8 @@ pub struct Wires {
     pub control: Slot<ToControl>,
     /// The way to the Supervisor.
     pub supervisor: Slot<ToSupervisor>,
+    /// How many requests at the control socket are being answered.
+    pub answering: Rc<Count>,
     /// The way to the Witness.
     pub witness: Slot<ToWitness>,
     /// The sides' live sessions, as far as they are known.
@@ -123,6 +162,7 @@ impl Wires {
             reaper: RefCell::default(),
             control: Slot::default(),
             supervisor: Slot::default(),
+            answering: Rc::default(),
             witness: Slot::default(),
             live: RefCell::default(),
             hooked: Default::default(),

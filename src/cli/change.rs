@@ -54,8 +54,8 @@ fn by_ourselves(config: &Config, command: Command) -> Result<Value> {
     let now = Now { mono: Duration::ZERO, wall: OffsetDateTime::now_utc() };
     let mut spooler = Spooler::open(store, Settings::from(config), 0, now)?;
     let event = request::event(command, Receipt::Request(0))?;
-    let outcome = spooler.process(event, now);
     let stream = Stream::open(&config.paths.stream)?;
+    let outcome = spooler.process(event, now);
     let mut answer = Err(Error::failed("carrying out the request: it has no answer"));
     for effect in outcome.effects {
         match effect {

@@ -80,10 +80,14 @@ pub fn prune(config: &Config, args: &super::Prune) -> Result<()> {
             old.push(HandOff { results: Vec::new(), ..h });
         }
     }
-    let ids: Vec<Id> = old.iter().map(|h| h.id).collect();
-    if !args.dry_run && !ids.is_empty() {
-        carry_out(config, &Command::Prune { ids: ids.iter().map(Id::to_string).collect() })?;
+    if !args.dry_run && !old.is_empty() {
+        let ids = old.iter().map(|h| h.id.to_string()).collect();
+        let answer = carry_out(config, &Command::Prune { ids })?;
+        // One that was taken up again meanwhile stays.
+        let deleted: Vec<Id> = serde_json::from_value(answer["pruned"].clone()).unwrap_or_default();
+        old.retain(|h| deleted.contains(&h.id));
     }
+    let ids: Vec<Id> = old.iter().map(|h| h.id).collect();
     if args.output.json {
         return out::print_json(&json!({ "dry_run": args.dry_run, "pruned": ids }));
     }

@@ -37,8 +37,13 @@ pub fn run(config: &Config, args: &super::Send) -> Result<()> {
         return Err(Error::failed("sending a hand-off: there is nothing in it").hint("give a text, a --file, or both"));
     }
     let files = args.files.iter().map(absolute).collect::<Result<_>>()?;
-    let answer = carry_out(config, &Command::Send { text, files })?;
-    let id: Id = answer["id"].as_str().unwrap_or_default().parse().during("reading the id of the hand-off")?;
+    let id = Id::now();
+    if let Err(error) = carry_out(config, &Command::Send { text, files, id: Some(id.to_string()) }) {
+        // The bridge may have accepted it and gone before it could say so. What the spool has is the truth.
+        if Reader::new(&config.paths.spool()).load(id).ok().flatten().is_none() {
+            return Err(error);
+        }
+    }
     if !args.output.json {
         out::print_line(&id.to_string())?;
     } else if !args.wait {

@@ -25,7 +25,13 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 pub fn run(config: &Config, check: bool, json: bool) -> Result<()> {
     let status = match Client::connect(&config.paths.spool())? {
         Some(mut client) => {
-            let answer = client.ask_within(Command::Status, Some(ANSWER_WITHIN))?;
+            let answer = client.ask_within(Command::Status, Some(ANSWER_WITHIN));
+            let answer = answer.map_err(|error| match error.kind() {
+                Kind::TimedOut => Error::failed(error.to_string()).hint(
+                    "the bridge hangs, or too many ask at once: see its log, `systemctl --user restart anna-relay`",
+                ),
+                _ => error,
+            })?;
             serde_json::from_value(answer).during("reading the bridge's status")?
         }
         None => without_bridge(config)?,

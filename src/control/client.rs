@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 use super::server::{MAX_PATH, path};
 use super::wire::{Command, Reply, Request, Response, VERSION};
@@ -55,7 +55,11 @@ impl Client {
     /// # Errors
     /// The bridge's, or that it went away.
     pub fn ask(&mut self, command: Command) -> Result<Value> {
-        self.ask_within(command, Some(ANSWER_WITHIN))
+        let answer = self.ask_within(command, Some(ANSWER_WITHIN));
+        answer.map_err(|error| match error.kind() {
+            Kind::TimedOut => Error::failed(error.to_string()).hint("`anna-relay status` shows what holds it up"),
+            _ => error,
+        })
     }
 
     /// Asks, and waits for the answer so long; `None`: for ever.
@@ -70,7 +74,7 @@ impl Client {
         let asked = self.exchange(&line, within);
         let answer = asked.map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                Error::new(crate::error::Kind::TimedOut, "asking the bridge: no answer in time")
+                Error::new(Kind::TimedOut, "asking the bridge: no answer in time")
             }
             _ => Error::failed(format!("asking the bridge: {error}")).hint("it may just have stopped; do it again"),
         })?;

@@ -69,10 +69,12 @@ fn is_same_user(stream: &UnixStream) -> bool {
 }
 
 /// Serves one client: each line of it to `answer`, until it goes.
-pub async fn serve<F, A>(stream: UnixStream, answer: F)
+///
+/// What `answer` returns beside the reply is dropped once that is written.
+pub async fn serve<F, A, G>(stream: UnixStream, answer: F)
 where
     F: Fn(Command) -> A,
-    A: Future<Output = Reply>,
+    A: Future<Output = (Reply, G)>,
 {
     if !is_same_user(&stream) {
         tracing::warn!("a client of another user was turned away from the control socket");
@@ -94,7 +96,7 @@ where
             Ok(Ok(_)) => match read(&line) {
                 Ok(command) => {
                     drop(line);
-                    let reply = tokio::select! {
+                    let (reply, _until_written) = tokio::select! {
                         reply = answer(command) => reply,
                         // The client need not wait for what it does not want any more.
                         () = gone(&mut reader) => return,

@@ -33,6 +33,9 @@ pub enum Command {
         /// Absolute paths of files to copy and send along.
         #[serde(default)]
         files: Vec<PathBuf>,
+        /// The id it is to have, so that whoever gets no answer can look whether it was accepted.
+        #[serde(default)]
+        id: Option<String>,
     },
     /// Answer with the hand-off's document once it has a result or was given up.
     Wait {

@@ -261,9 +261,11 @@ fn failure_text(h: &HandOff) -> String {
         Reason::Refused => format!("was given up: the brain's fakechat refused it ({why})"),
         _ => format!("was given up after {}: {why}", count(h.pushes.len(), "attempt")),
     };
+    let short = h.id.short();
     let next = match failed.reason {
         Reason::Cancelled => String::new(),
-        _ => format!("; `anna-relay retry {}` tries it again", h.id.short()),
+        Reason::Refused => format!("; it lies in the spool: `anna-relay show {short}` prints it"),
+        _ => format!("; `anna-relay retry {short}` tries it again"),
     };
     format!("hand-off {} {what}{next}{again}\n{}", h.id, words::asked(&h.text))
 }

@@ -1,7 +1,7 @@
 //! Making the spool whole after a stop of any kind.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::error::{Advise, During, Error, Result};
@@ -10,6 +10,9 @@ use crate::handoff::{HandOff, Id};
 
 use super::fs::Fs;
 use super::store::{CORRUPT, MEND, Placed, Store, TMP, id_of, is_its_own_fault, parse};
+
+/// The longest name, in bytes, that is kept in `corrupt/`: file systems take 255, and a number may follow.
+const MAX_CORRUPT_NAME: usize = 240;
 
 /// Something that could not be read, and was put aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,12 +132,14 @@ impl<F: Fs> Store<F> {
 
     fn quarantine(&self, state: State, name: &OsStr, why: String) -> Result<Quarantined> {
         let from = self.dir(state.name()).join(name);
-        let mut to = self.dir(CORRUPT).join(name);
+        // A name that leaves no room for a number gets another.
+        let name = if name.len() > MAX_CORRUPT_NAME { OsString::from(Id::now().to_string()) } else { name.to_owned() };
+        let mut to = self.dir(CORRUPT).join(&name);
         let mut n = 0;
         let doing = format!("putting {} aside", from.display());
         while self.fs().exists(&to).during(&doing).advise(MEND)? {
             n += 1;
-            let mut numbered = name.to_owned();
+            let mut numbered = name.clone();
             numbered.push(format!(".{n}"));
             to = self.dir(CORRUPT).join(numbered);
         }

@@ -180,26 +180,40 @@ impl<F: Fs> Spooler<F> {
         }
     }
 
-    /// The hand-off that a `reply_to` names: a whole id, or a part of one, of 8 or more characters, that is unique
-    /// among the open ones, or, where none of these has it, among the closed ones.
-    fn find_named(&self, part: &str) -> io::Result<Option<Id>> {
-        let part = part.trim();
+    /// The hand-off that a `reply_to` names: a whole id, or a part of one, of 8 or more characters, that no other has,
+    /// open or closed. For a minute ids begin alike, so a part that fits two is no guess to make.
+    fn find_named(&mut self, part: &str) -> io::Result<Option<Id>> {
+        let part = part.trim().to_ascii_lowercase();
         if let Ok(id) = part.parse::<Id>() {
             return Ok(Some(id));
         }
-        match self.queue.ids_with_part(part)[..] {
-            [id] => return Ok(Some(id)),
-            [] if part.len() >= 8 => {}
-            _ => return Ok(None),
+        if part.len() < 8 || !part.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
+            return Ok(None);
         }
-        let mut closed = Vec::new();
-        for state in CLOSED {
-            closed.extend(self.store.ids(state)?.into_iter().filter(|id| id.has_part(part)));
+        let open = self.queue.ids_with_part(&part);
+        let closed = self.closed_names()?;
+        let line = |at: usize| closed[..at].rfind('\n').map_or(0, |end| end + 1);
+        let closed = closed.match_indices(&part).filter_map(|(at, _)| closed[line(at)..].lines().next()?.parse().ok());
+        let mut found: Option<Id> = None;
+        for id in open.into_iter().chain(closed) {
+            if found.replace(id).is_some_and(|other| other != id) {
+                return Ok(None);
+            }
         }
-        Ok(match closed[..] {
-            [id] => Some(id),
-            _ => None,
-        })
+        Ok(found)
+    }
+
+    /// The ids in `done/` and `failed/`, one a line: read once, and kept up to date, for a brain that names what is not
+    /// there must not have the folders listed over and over.
+    fn closed_names(&mut self) -> io::Result<&str> {
+        if self.closed_names.is_none() {
+            let mut names = String::new();
+            for state in CLOSED {
+                self.store.ids(state)?.iter().for_each(|id| names.push_str(&format!("{id}\n")));
+            }
+            self.closed_names = Some(names);
+        }
+        Ok(self.closed_names.as_deref().unwrap_or_default())
     }
 
     /// The hand-off that has that message of the brain among its results.

@@ -13,8 +13,13 @@ use crate::queue::{Event, Incoming, Receipt};
 /// An id in it is none.
 pub fn event(command: Command, receipt: Receipt) -> Result<Option<Event>> {
     Ok(Some(match command {
-        Command::Send { text, files } => Event::Accept(Arrival {
-            id: Id::now(),
+        Command::Send { text, files, .. } if text.trim().is_empty() && files.is_empty() => {
+            return Err(
+                Error::failed("accepting the hand-off: there is nothing in it").hint("give a text, a file, or both")
+            );
+        }
+        Command::Send { text, files, id } => Event::Accept(Arrival {
+            id: id.as_deref().map(whole).transpose()?.unwrap_or_else(Id::now),
             from: Origin::Script,
             text,
             message: None,

@@ -1,6 +1,7 @@
 //! A side's pushes: POSTs one at a time, each then watched for `confirm_ms`.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use actix::prelude::*;
 use bytes::Bytes;
@@ -14,6 +15,9 @@ use crate::queue::event::{Event, Pushed, Upload};
 use super::super::wires::Wires;
 use super::holder::CHANGED;
 use super::{Bar, Order, Peer, Role, SideActor};
+
+/// A timer that comes later than this after its time says that the process had stood still.
+const LATE: Duration = Duration::from_millis(50);
 
 /// How the POSTs of a push ended.
 enum Posted {
@@ -44,8 +48,9 @@ impl<R: Role> SideActor<R> {
             match posted {
                 Posted::All => {
                     act.word(token, Pushed::Accepted);
-                    act.confirming.push((token, act.now() + act.wires.config().relay.confirm));
-                    act.confirm_due();
+                    let now = act.now();
+                    act.confirming.push((token, now + act.wires.config().relay.confirm));
+                    act.confirm_due(now);
                 }
                 Posted::Failed { why, permanent } => act.word(token, Pushed::Failed { why, permanent }),
                 Posted::Barred(bar) => {
@@ -64,9 +69,13 @@ impl<R: Role> SideActor<R> {
         self.posting = Some((token, handle));
     }
 
-    /// The websocket stayed up long enough after these.
-    pub(super) fn confirm_due(&mut self) {
+    /// The websocket stayed up long enough after these, if this comes when it was due. Late, the whole process stood
+    /// still, and what the socket has to say of that time is yet unread: then it is watched a little longer.
+    pub(super) fn confirm_due(&mut self, due: Duration) {
         let now = self.now();
+        if now.saturating_sub(due) > LATE {
+            return self.confirming.iter_mut().for_each(|(_, at)| *at = (*at).max(now + LATE));
+        }
         let due: Vec<Token> = self.confirming.extract_if(.., |(_, at)| *at <= now).map(|(token, _)| token).collect();
         for token in due {
             self.word(token, Pushed::Confirmed);
@@ -75,7 +84,6 @@ impl<R: Role> SideActor<R> {
 
     /// The websocket dropped: what was not confirmed failed.
     pub(super) fn fail_pushes(&mut self, why: &str, ctx: &mut Context<Self>) {
-        self.confirm_due();
         let within = self.wires.config().relay.confirm.as_millis();
         for (token, _) in std::mem::take(&mut self.confirming) {
             let why = format!("the websocket dropped within {within} ms after the 204 ({why})");
