@@ -177,3 +177,13 @@ fn reset_breaker_with_a_bridge_and_without() {
     let pushed = world.brain_gets(|all| all.len() == 2).remove(1);
     assert_eq!(pushed.text, format!("[relay {refused} from the bot] two"));
 }
+
+#[test]
+fn a_stream_that_cannot_be_written_is_said_before_anything_is_done() {
+    let world = World::new();
+    std::fs::create_dir_all(world.dir.path().join("state/stream.log")).unwrap();
+    let output = world.run(&["send", "water"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("stream"), "{output:?}");
+    assert!(world.documents("new").is_empty());
+}

@@ -237,3 +237,27 @@ fn what_is_done_can_be_neither_cancelled_nor_retried() {
     refused(&world, false);
     assert_eq!(world.documents("done").len(), 1);
 }
+
+#[test]
+fn a_bridge_that_stood_still_does_not_take_a_dropped_push_for_delivered() {
+    let mut world = World::new().with("confirm_ms", "1000");
+    world.start_online();
+    world.bot().say("RELAY: water", None);
+    let asked = world.brain_gets(|all| all.len() == 1).remove(0);
+    // It stops as soon as the result has its 204, and goes on when `confirm_ms` is long over and the bot gone.
+    let pid = rustix::process::Pid::from_raw(world.pid().cast_signed()).unwrap();
+    world.brain().say("watered", Some(&asked.id));
+    world.bot_gets(|all| all.len() == 1);
+    crate::harness::wait("the 204 to be on disk", || {
+        let told = world.documents("out").pop()?;
+        (!told["results"][0]["pushes"].as_array()?.is_empty()).then_some(())
+    });
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let since = std::time::Instant::now();
+    world.bot_leaves();
+    crate::harness::wait("confirm_ms to be over", || (since.elapsed() > Duration::from_millis(1_500)).then_some(()));
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    world.bot_comes();
+    let told = world.bot_gets(|all| all.len() == 1).remove(0);
+    assert!(told.text.starts_with(&format!("[relay result for {}, sent again: ", asked.id)), "{}", told.text);
+}

@@ -205,3 +205,14 @@ fn errors_have_a_hint_on_a_line_of_its_own() {
         says(&world, args);
     }
 }
+
+#[test]
+fn a_name_with_no_room_for_a_number_is_put_aside_under_another() {
+    let (mut world, id) = world();
+    let long = "x".repeat(254);
+    fs::write(world.spool().join("new").join(&long), "one").unwrap();
+    fs::write(world.spool().join("brain").join(&long), "two").unwrap();
+    world.start_online();
+    world.wait_queue("corrupt", 2);
+    assert!(world.brain_gets(|all| !all.is_empty())[0].id == id);
+}

@@ -101,3 +101,24 @@ fn what_is_said_twice_is_taken_once() {
     world.wait_queue("done", 2);
     assert_eq!((world.brain().uploads().len(), world.bot().uploads().len()), (2, 2));
 }
+
+#[test]
+fn a_part_that_an_open_and_a_closed_one_share_is_not_guessed_at() {
+    let mut world = World::new();
+    world.start_online();
+    // Ids begin alike for a minute.
+    world.bot().say_with_id("m1796045000000-1", "RELAY: delete the old backups?", None);
+    let first = world.brain_gets(|all| all.len() == 1).remove(0);
+    world.brain().say("shall I really?", Some(&first.id));
+    world.wait_queue("done", 1);
+    world.bot().say_with_id("m1796045009000-2", "RELAY: is the door locked?", None);
+    let second = world.brain_gets(|all| all.len() == 2).remove(1);
+    assert_eq!(first.id[..8], second.id[..8]);
+    world.brain().say("the backups are deleted", Some(&first.id[..8]));
+    world.wait_stream("the backups are deleted");
+    // A part that only one of them has is enough, be it closed.
+    world.brain().say("deleted, all of them", Some(&first.id[24..]));
+    let told = world.bot_gets(|all| all.len() == 2).remove(1);
+    assert!(told.text.starts_with(&format!("[relay follow-up for {}] deleted", first.id)), "{}", told.text);
+    assert_eq!(world.documents("brain").len(), 1);
+}
