@@ -9,6 +9,9 @@
 //!   files/<id>/                      what came along with a hand-off or its results
 //!   inbox/                           what hooks brought, until it is taken (crate::inbox)
 //!   paused                           exists while paused (crate::control::wire::Paused, or empty)
+//!   receipts.json                    how far the sessions' transcripts were read (crate::receipts)
+//!   secret                           what ids of our own messages are known by (crate::transcript::issued)
+//!   launching                        which session was just started, for the launcher of the other
 //!   pauses.json                      the last pauses that ended: paused time does not count as waiting
 //! ```
 //! # Invariants
