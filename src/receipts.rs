@@ -13,7 +13,6 @@ use crate::spool::store::TMP;
 use crate::spool::{Fs, RealFs};
 use crate::transcript::follow::{Follower, Position};
 use crate::transcript::line::Sighting;
-use crate::transcript::locate;
 
 /// The file in the spool.
 pub const FILE: &str = "receipts.json";
@@ -189,12 +188,6 @@ impl Receipts {
         self.saved = Some(kept);
         Ok(())
     }
-}
-
-/// The transcript that a hook named, if it may be one.
-#[must_use]
-pub fn named_by_hook(path: Option<&Path>) -> Option<PathBuf> {
-    path.and_then(locate::from_hook)
 }
 
 #[cfg(test)]

@@ -11,6 +11,10 @@ fn every_test_that_the_page_names_exists() {
     let mut named = 0;
     for row in matrix.lines().skip(2) {
         let shown_by = row.trim_end_matches('|').rsplit('|').next().unwrap();
+        assert!(
+            shown_by.contains('`') || shown_by.contains('–') || shown_by.contains("the same"),
+            "no test is named: {row}"
+        );
         let mut file = String::new();
         for name in shown_by.split('`').skip(1).step_by(2) {
             // `suite::theme::test`; further tests of the same theme go without.

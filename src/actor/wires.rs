@@ -55,11 +55,6 @@ where
     pub fn fill(&self, recipient: Recipient<M>) {
         self.0.replace(Some(recipient));
     }
-
-    /// The actor is gone.
-    pub fn clear(&self) {
-        self.0.replace(None);
-    }
 }
 
 /// A number that can be waited for.
@@ -80,11 +75,9 @@ impl Count {
         One(Rc::clone(self))
     }
 
-    /// Waits until it is as wanted.
-    pub async fn wait_for(&self, wanted: impl Fn(&usize) -> bool) {
-        if self.0.subscribe().wait_for(wanted).await.is_err() {
-            // It only fails once the sender is gone, and that is ours.
-        }
+    /// Waits until it is as wanted. True: the sender, whose end alone could stop the wait, is ours.
+    pub async fn wait_for(&self, wanted: impl Fn(&usize) -> bool) -> bool {
+        self.0.subscribe().wait_for(wanted).await.is_ok()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::message::{Candidate, Ping, Reload, ToGuard, ToQueue, ToWitness};
 use crate::port::registry;
 use crate::queue::event::{Event, Reply, Sighted};
 use crate::queue::{Incoming, Receipt};
-use crate::receipts::{Receipts, named_by_hook};
+use crate::receipts::Receipts;
 use crate::spool::store::INBOX;
 use crate::transcript::locate;
 
@@ -136,7 +136,7 @@ impl Witness {
         let side = entry.record.side;
         receipts.hooked(side);
         if let Some(session) = &entry.record.session_id {
-            let transcript = named_by_hook(entry.record.transcript.as_deref());
+            let transcript = entry.record.transcript.as_deref().and_then(locate::from_hook);
             receipts.learn(side, session, transcript, self.wires.now().wall);
         }
         self.last += 1;

@@ -75,14 +75,20 @@ fn what_the_brain_says_meanwhile_is_not_lost() {
     assert!(!world.log().contains("did not finish"), "{}", world.log());
 }
 
-#[test]
-fn commands_say_so_and_change_nothing() {
+/// A world in which a hand-off is with the brain, that is known to be so.
+fn with_the_brain() -> (World, String) {
     let mut world = World::new();
     world.start_online();
     let id = hand_off(&world, "water");
     world.wait_status("it to be confirmed", |_| {
         world.documents("brain").first().is_some_and(|h| h["pushes"][0]["outcome"] == "sent")
     });
+    (world, id)
+}
+
+#[test]
+fn commands_say_so_and_change_nothing() {
+    let (world, id) = with_the_brain();
     break_disk(&world);
     for command in [&["cancel", &id][..], &["retry", &id], &["pause"]] {
         let output = world.run(command);
@@ -98,12 +104,7 @@ fn commands_say_so_and_change_nothing() {
 
 #[test]
 fn a_brain_that_talks_on_through_a_restart_loses_nothing_that_is_on_disk() {
-    let mut world = World::new();
-    world.start_online();
-    let id = hand_off(&world, "water");
-    world.wait_status("it to be confirmed", |_| {
-        world.documents("brain").first().is_some_and(|h| h["pushes"][0]["outcome"] == "sent")
-    });
+    let (mut world, id) = with_the_brain();
     break_disk(&world);
     world.brain().say("watered", Some(&id));
     world.wait_stream("the spool cannot be written");
