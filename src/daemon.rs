@@ -95,6 +95,7 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
     let mut signals = Signals::take()?;
     let wires = Rc::new(Wires::new(Arc::new(config), stream));
     let (stage, mut watch) = watch::channel(Stage::Starting);
+    let _at_rest = wires.spool_guard();
     let beat = watch_thread()?;
     let supervisor = Supervisor::new(Rc::clone(&wires), listener, stage, move |wires: &Wires, all_well| {
         beat.store(true, Ordering::Relaxed);

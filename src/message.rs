@@ -54,6 +54,8 @@ pub enum ToSide {
         /// What to post.
         uploads: Vec<Upload>,
     },
+    /// From the Queue: do not post that one, if its turn has not come. Answered by [`Event::Pushed`] if so.
+    Withdraw(Token),
     /// From the Queue or the Guard: that frame was dealt with; it need not be kept any more.
     Taken(u64),
     /// From the Supervisor: an actor that frames go to was started again, and what it had not dealt with is lost.

@@ -68,8 +68,20 @@ impl From<&Config> for Settings {
 struct Peer {
     online: bool,
     session: Option<SessionKey>,
-    /// The push whose POSTs are under way: one at a time.
-    posting: Option<Token>,
+    /// The pushes whose POSTs have not ended, in their order.
+    posting: Vec<Token>,
+    /// Whether the one that is posted takes long: what had been begun ahead of its turn came back.
+    slow: bool,
+}
+
+/// How many pushes a side has at a time whose POSTs have not ended: one that is posted, and the next, which is written
+/// meanwhile, so that a long queue waits for the disk or for the wire, not for one after the other.
+const AHEAD: usize = 2;
+
+impl Peer {
+    fn has_room(&self) -> bool {
+        self.online && self.posting.len() < if self.slow { 1 } else { AHEAD }
+    }
 }
 
 /// What a push carries. The numbers are places in the hand-off's lists.

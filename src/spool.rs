@@ -30,8 +30,8 @@
 //! | 2 | if it lies in `done/` or `failed/` and belongs elsewhere: rename it, as it is, to that folder | the old state, in the wrong folder: the next start moves it back |
 //! | **3** | **rename `tmp/<id>.<rev>` to `<id>.json` in the folder the hand-off lies in now (a new one: where it belongs)** | **the new state** |
 //! | 4 | rename that to the folder it belongs in, if that is another | the new state, in its place |
-//! | 5 | fsync the folder | the same, also after a power cut, which may leave an older copy in the former folder |
-//! | 6 | fsync the folder it came from | no older copy either |
+//! | 5 | fsync the folder | the same, also after a power cut, which may leave an older copy in the former folder: the next start deletes it |
+//! | 6 | if it came from `done/` or `failed/`: fsync that one too, for no start looks through it | no older copy there either |
 //!
 //! Step 3 is the commit point. A failure before it leaves all as it was, and is reported; one after it is not a
 //! failure of the change (repeating it would do it twice): the file is only in the wrong folder, which the next

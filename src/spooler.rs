@@ -4,6 +4,7 @@
 
 mod files;
 mod find;
+mod pending;
 pub mod request;
 
 use std::collections::VecDeque;
@@ -20,6 +21,8 @@ use crate::queue::{Effect, Event, Now, Queue, Receipt, Settings};
 use crate::spool::store::CORRUPT;
 use crate::spool::{Fs, Placed, RealFs, Store, pause};
 use crate::transcript::issued::Issuer;
+
+pub use pending::Pending;
 
 /// What to do where a pause cannot be begun or ended.
 const MEND_PAUSE: &str = "make room, or see to the file `paused` in the spool; nothing was changed";
@@ -242,6 +245,9 @@ impl<F: Fs> Spooler<F> {
 
     fn prune(&mut self, ids: &[Id], receipt: Receipt) {
         let mut pruned = Vec::new();
+        if let Err(error) = self.store.sync_open_folders().during("syncing the spool's folders") {
+            return self.answer(receipt, Err(error.hint("nothing was deleted")));
+        }
         for id in ids {
             for state in [State::Done, State::Failed] {
                 let there = self.store.fs().exists(&self.store.path(state, *id));

@@ -1,20 +1,19 @@
-//! The Queue: gives events to the spooler, on a thread that may wait for the disk, one batch after the other, and
-//! carries out what comes back.
+//! The Queue: gives events to the [`worker`], which decides and writes, and carries out what comes back.
+
+mod worker;
 
 use std::rc::Rc;
-use std::sync::{Arc, PoisonError};
+use std::sync::mpsc;
 
 use actix::prelude::*;
 
 use crate::config::Config;
-use crate::error::{During, Result};
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
-use crate::queue::{Effect, Event, Receipt, Settings};
-use crate::spool::Store;
-use crate::spooler::{Outcome, Spooler};
-use crate::transcript::issued::{self, Issuer};
+use crate::queue::{Effect, Event, Receipt};
+use crate::spooler::Snapshot;
 
 use super::wires::Wires;
+use worker::Word;
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -27,12 +26,8 @@ const TICK_EVERY: u32 = 2;
 /// The actor.
 pub struct Queue {
     wires: Rc<Wires>,
-    /// Tells it from its predecessors; its first push token.
-    number: u64,
-    /// At home while no batch is under way.
-    spooler: Option<Spooler>,
-    pending: Vec<Event>,
-    wake: Option<SpawnHandle>,
+    /// The worker's inbox; none before it is started.
+    worker: Option<mpsc::Sender<Event>>,
     pings: u32,
     draining: bool,
 }
@@ -41,107 +36,50 @@ impl Queue {
     /// A queue that recovers the spool as soon as it is started.
     #[must_use]
     pub fn new(wires: Rc<Wires>) -> Self {
-        let number = wires.token_range();
-        Queue { wires, number, spooler: None, pending: Vec::new(), wake: None, pings: 0, draining: false }
+        Queue { wires, worker: None, pings: 0, draining: false }
     }
 
-    fn recover(&mut self, ctx: &mut Context<Self>) {
-        let (config, now, tokens) = (self.wires.config(), self.wires.now(), self.number);
-        let spool = Arc::clone(&self.wires.spool);
-        let opening = tokio::task::spawn_blocking(move || -> Result<Spooler> {
-            let mut owner = spool.lock().unwrap_or_else(PoisonError::into_inner);
-            *owner = tokens;
-            let root = config.paths.spool();
-            let issuer = Issuer::open(&root).during(format_args!("reading {}", root.join(issued::FILE).display()))?;
-            let mut spooler = Spooler::open(Store::open(&root)?, Settings::from(&*config), tokens, now)?;
-            spooler.set_issuer(issuer);
-            Ok(spooler)
-        });
-        ctx.spawn(opening.into_actor(self).map(|opened, act, ctx| match opened {
-            Ok(Ok(spooler)) => {
-                act.wires.board.borrow_mut().queue = spooler.snapshot(act.wires.now());
-                act.spooler = Some(spooler);
-                act.wires.supervisor.send(ToSupervisor::Recovered);
-                act.pending.push(Event::Tick);
-                act.pending.push(Event::Count);
-                let untold = act.wires.notices.borrow();
-                let again = |(number, text): (&u64, &String)| Event::Notify {
-                    text: text.clone(),
-                    receipt: Receipt::Notice(*number),
-                };
-                act.pending.extend(untold.iter().map(again));
-                drop(untold);
-                act.pump(ctx);
-            }
-            Ok(Err(error)) => {
-                act.wires.stream.warn(&format!("the spool cannot be used: {error}"));
-                tracing::error!(%error, "recovering the spool");
-                ctx.stop();
-            }
-            Err(_) => ctx.stop(),
-        }));
+    /// Gives an event to the worker. One that has fallen says so itself.
+    fn give(&self, event: Event) {
+        if let Some(worker) = &self.worker {
+            drop(worker.send(event));
+        }
     }
 
-    /// Gives what is pending to the spooler, if that is at home.
-    fn pump(&mut self, ctx: &mut Context<Self>) {
-        if self.pending.is_empty() {
-            return;
+    fn recovered(&self, snapshot: Snapshot) {
+        self.show(snapshot);
+        self.wires.supervisor.send(ToSupervisor::Recovered);
+        self.give(Event::Tick);
+        self.give(Event::Count);
+        for (number, text) in &*self.wires.notices.borrow() {
+            self.give(Event::Notify { text: text.clone(), receipt: Receipt::Notice(*number) });
         }
-        let Some(mut spooler) = self.spooler.take() else { return };
-        if let Some(handle) = self.wake.take() {
-            ctx.cancel_future(handle);
-        }
-        let (events, now) = (std::mem::take(&mut self.pending), self.wires.now());
-        let (spool, me) = (Arc::clone(&self.wires.spool), self.number);
-        let working = tokio::task::spawn_blocking(move || {
-            let owner = spool.lock().unwrap_or_else(PoisonError::into_inner);
-            if *owner != me {
-                // The actor has fallen, and its successor has read the spool.
-                return (spooler, Outcome::default());
-            }
-            let outcome = spooler.process(events, now);
-            (spooler, outcome)
-        });
-        ctx.spawn(working.into_actor(self).map(|worked, act, ctx| match worked {
-            Ok((spooler, outcome)) => {
-                act.spooler = Some(spooler);
-                act.carry_out(outcome, ctx);
-                act.pump(ctx);
-            }
-            // It panicked, and was lost with its thread; the next Queue reads the truth from the disk.
-            Err(_) => ctx.stop(),
-        }));
     }
 
-    fn carry_out(&mut self, outcome: Outcome, ctx: &mut Context<Self>) {
-        let now = self.wires.now();
-        for effect in outcome.effects {
-            self.carry_out_one(effect);
-        }
-        if let Some(at) = outcome.wake_at {
-            self.wake = Some(ctx.run_later(at.saturating_sub(now.mono), |act, ctx| {
-                act.wake = None;
-                act.pending.push(Event::Tick);
-                act.pump(ctx);
-            }));
-        }
-        if self.draining && outcome.snapshot.idle {
+    fn show(&self, snapshot: Snapshot) {
+        let mut board = self.wires.board.borrow_mut();
+        (board.queue, board.queue_at) = (snapshot, self.wires.now().mono);
+    }
+
+    fn done(&self, effects: Vec<Effect>, snapshot: Snapshot) {
+        let idle = snapshot.idle;
+        self.show(snapshot);
+        effects.into_iter().for_each(|effect| self.carry_out(effect));
+        if self.draining && idle {
             self.wires.supervisor.send(ToSupervisor::Drained);
         }
-        let mut board = self.wires.board.borrow_mut();
-        board.queue_at = now.mono;
-        board.queue = outcome.snapshot;
     }
 
-    fn carry_out_one(&self, effect: Effect) {
+    fn carry_out(&self, effect: Effect) {
         match effect {
             Effect::Push { side, token, uploads } => self.wires.side(side).send(ToSide::Push { token, uploads }),
-            Effect::Note { .. } | Effect::Warn { .. } => self.wires.stream.record(&effect),
+            Effect::Withdraw { side, token } => self.wires.side(side).send(ToSide::Withdraw(token)),
             Effect::Done(receipt) => self.wires.done(receipt),
             Effect::Answer(Receipt::Request(request), result) => {
                 self.wires.control.send(ToControl::Answer(request, result));
             }
-            Effect::Answer(..) => {}
+            // What is said of it the worker has said.
+            Effect::Answer(..) | Effect::Note { .. } | Effect::Warn { .. } => {}
         }
     }
 }
@@ -150,17 +88,39 @@ impl Actor for Queue {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        self.recover(ctx);
+        match worker::start(&self.wires, ctx.address()) {
+            Ok(inbox) => self.worker = Some(inbox),
+            // Not from here: an actor that stops while it is started spins.
+            Err(error) => ctx.notify(Word::Unusable(error)),
+        }
+    }
+}
+
+impl Handler<Word> for Queue {
+    type Result = ();
+
+    fn handle(&mut self, word: Word, ctx: &mut Self::Context) {
+        match word {
+            Word::Recovered(snapshot) => self.recovered(snapshot),
+            Word::Do(effects) => effects.into_iter().for_each(|effect| self.carry_out(effect)),
+            Word::Done(effects, snapshot) => self.done(effects, snapshot),
+            Word::Unusable(error) => {
+                self.wires.stream.warn(&format!("the spool cannot be used: {error}"));
+                tracing::error!(%error, "recovering the spool");
+                ctx.stop();
+            }
+            // It panicked; the next Queue reads the truth from the disk.
+            Word::Fell => ctx.stop(),
+        }
     }
 }
 
 impl Handler<ToQueue> for Queue {
     type Result = ();
 
-    fn handle(&mut self, ToQueue(event): ToQueue, ctx: &mut Self::Context) {
+    fn handle(&mut self, ToQueue(event): ToQueue, _: &mut Self::Context) {
         self.draining |= matches!(event, Event::Drain);
-        self.pending.push(event);
-        self.pump(ctx);
+        self.give(event);
     }
 }
 
@@ -168,12 +128,11 @@ impl Handler<Ping> for Queue {
     type Result = ();
 
     /// The Supervisor's ping is also the tick by which files that people make or remove are seen.
-    fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
+    fn handle(&mut self, _: Ping, _: &mut Self::Context) {
         self.wires.answer_ping(NAME);
         self.pings = self.pings.wrapping_add(1);
         if self.pings.is_multiple_of(TICK_EVERY) {
-            self.pending.push(Event::Tick);
-            self.pump(ctx);
+            self.give(Event::Tick);
         }
     }
 }
@@ -181,10 +140,9 @@ impl Handler<Ping> for Queue {
 impl Handler<Reload> for Queue {
     type Result = ();
 
-    fn handle(&mut self, Reload(config): Reload, ctx: &mut Self::Context) {
+    fn handle(&mut self, Reload(config): Reload, _: &mut Self::Context) {
         let config: &Config = &config;
-        self.pending.push(Event::Settings(config.into()));
-        self.pump(ctx);
+        self.give(Event::Settings(config.into()));
     }
 }
 

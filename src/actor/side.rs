@@ -59,6 +59,13 @@ struct Order {
     uploads: Vec<Upload>,
 }
 
+/// The push whose POSTs are under way.
+struct Posting {
+    token: Token,
+    since: Duration,
+    handle: SpawnHandle,
+}
+
 /// Who is at the other end of the websocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Peer {
@@ -95,7 +102,7 @@ pub struct SideActor<R: Role> {
     link: Option<Link>,
     epochs: u64,
     orders: VecDeque<Order>,
-    posting: Option<(Token, SpawnHandle)>,
+    posting: Option<Posting>,
     /// Pushes whose 204 is not yet old enough, with the time it will be.
     confirming: Vec<(Token, Duration)>,
     wake: Option<SpawnHandle>,
@@ -153,11 +160,15 @@ impl<R: Role> SideActor<R> {
         }
         let confirmed = self.confirming.iter().map(|(_, at)| *at).min();
         let connection = self.connection.wake_at().filter(|_| !self.closing);
-        let Some(at) = connection.into_iter().chain(confirmed).min() else { return };
+        let due = connection.into_iter().chain(confirmed).chain(self.next_waits_until());
+        let Some(at) = due.min() else { return };
         let wait = at.saturating_sub(self.now());
         self.wake = Some(ctx.run_later(wait, move |act, ctx| {
             act.wake = None;
             act.confirm_due(at);
+            if act.next_waits_until().is_some_and(|until| until <= act.now()) {
+                act.return_orders(|_| true);
+            }
             act.step(Input::Tick, ctx);
         }));
     }
@@ -238,7 +249,9 @@ impl<R: Role> Handler<ToSide> for SideActor<R> {
             ToSide::Push { token, uploads } => {
                 self.orders.push_back(Order { token, uploads });
                 self.begin_next(ctx);
+                self.rearm(ctx);
             }
+            ToSide::Withdraw(token) => self.return_orders(|order| order.token == token),
             ToSide::Taken(seq) => self.wires.intake(R::SIDE).borrow_mut().done(seq),
             ToSide::Resend => {
                 self.wires.intake(R::SIDE).borrow_mut().resend();

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use actix::prelude::*;
@@ -100,6 +100,27 @@ pub struct Live {
     pub cwd: PathBuf,
 }
 
+/// Tells the time; it may go to other threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(Instant);
+
+impl Clock {
+    /// The time.
+    #[must_use]
+    pub fn now(self) -> Now {
+        Now { mono: self.0.elapsed(), wall: OffsetDateTime::now_utc() }
+    }
+}
+
+/// See [`Wires::spool_guard`].
+pub struct SpoolGuard(Arc<Mutex<u64>>);
+
+impl Drop for SpoolGuard {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = u64::MAX;
+    }
+}
+
 /// What all actors share. It outlives each of them.
 pub struct Wires {
     /// The way to the Queue.
@@ -138,7 +159,7 @@ pub struct Wires {
     config: RefCell<Arc<Config>>,
     next_token: Cell<u64>,
     next_notice: Cell<u64>,
-    started: Instant,
+    clock: Clock,
     /// By name: the way to have an actor fail.
     #[cfg(debug_assertions)]
     pub faults: RefCell<std::collections::HashMap<&'static str, Recipient<Fault>>>,
@@ -170,7 +191,7 @@ impl Wires {
             config: RefCell::new(config),
             next_token: Cell::new(0),
             next_notice: Cell::new(0),
-            started: Instant::now(),
+            clock: Clock(Instant::now()),
             #[cfg(debug_assertions)]
             faults: RefCell::default(),
         }
@@ -198,7 +219,12 @@ impl Wires {
 
     /// The time.
     pub fn now(&self) -> Now {
-        Now { mono: self.started.elapsed(), wall: OffsetDateTime::now_utc() }
+        self.clock.now()
+    }
+
+    /// What tells it.
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// What `status` shows.
@@ -213,6 +239,12 @@ impl Wires {
             window_s: config.relay.breaker_window.as_secs_f64(),
         };
         self.board.borrow().status(&config, breaker, now)
+    }
+
+    /// What, once dropped, sees to it that nobody works on the spool any more: its lock is let go of after that.
+    #[must_use]
+    pub fn spool_guard(&self) -> SpoolGuard {
+        SpoolGuard(Arc::clone(&self.spool))
     }
 
     /// A range of push tokens for a Queue that starts, apart from those of its predecessors.

@@ -247,7 +247,8 @@ pub enum Pushed {
         /// Whether it would fail again however often it is tried.
         permanent: bool,
     },
-    /// Not a byte of it was posted, for the side had gone.
+    /// Not a byte of it was posted: the side had gone, the push before it failed or takes long, or it was
+    /// withdrawn.
     NotTried,
     /// Nobody will ever say what became of it.
     Cut,
@@ -273,6 +274,13 @@ pub enum Effect {
         token: Token,
         /// What.
         uploads: Vec<Upload>,
+    },
+    /// Do not post that push, if not a byte of it was posted yet.
+    Withdraw {
+        /// To which side.
+        side: Side,
+        /// Which.
+        token: Token,
     },
     /// A line for the stream.
     Note {

@@ -10,13 +10,16 @@ use super::{Cargo, Queue};
 impl Queue {
     pub(super) fn pushed(&mut self, token: Token, pushed: Pushed, now: Now) {
         if pushed == Pushed::Accepted {
-            let side = self.flights.get(&token).map(|(side, _)| *side);
-            if let Some(peer) = side.map(|side| self.peer(side)).filter(|peer| peer.posting == Some(token)) {
-                peer.posting = None;
+            if let Some((side, _)) = self.flights.get(&token).copied() {
+                self.posted(side, token);
             }
             return;
         }
-        let Some((_, cargo)) = self.forget_flight(token) else { return };
+        let Some((side, cargo)) = self.forget_flight(token) else { return };
+        if pushed == Pushed::NotTried {
+            let peer = self.peer(side);
+            peer.slow = !peer.posting.is_empty();
+        }
         match cargo {
             Cargo::HandOff { id, push } => self.hand_off_landed(id, push, pushed, now),
             Cargo::TakeBack { id } => self.take_back_landed(id, pushed, now),
@@ -43,7 +46,10 @@ impl Queue {
             return;
         }
         if pushed == Pushed::NotTried {
-            return self.change(id, true, |h| h.not_pushed(push));
+            return self.change(id, true, |h| {
+                h.not_pushed(push);
+                h.drop_needless_take_back();
+            });
         }
         self.change(id, true, |h| {
             end(&mut h.pushes, push, &pushed);

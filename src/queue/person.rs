@@ -2,13 +2,14 @@
 
 use serde_json::json;
 
+use crate::config::Side;
 use crate::control::wire::Paused;
 use crate::error::Error;
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id, Reason};
 
 use super::event::{Effect, Now, Receipt};
-use super::{Fallout, Queue, Step};
+use super::{Cargo, Fallout, Queue, Step};
 
 impl Queue {
     /// Gives a failed hand-off fresh attempts, pushes a waiting or unanswered one again.
@@ -45,6 +46,7 @@ impl Queue {
             return self.fail(receipt, done_already("cancelling", id));
         }
         self.change(id, false, |h| h.give_up(Reason::Cancelled, None, now.wall));
+        self.withdraw(Side::Brain, |cargo| matches!(cargo, Cargo::HandOff { id: of, .. } if of == id));
         self.note(Some(id), "was cancelled".to_owned());
         self.fallouts.push((id, Fallout::Answer { receipt, doing: format!("cancelling hand-off {id}") }));
         self.succeed(Some(id), receipt, id);
@@ -71,8 +73,9 @@ impl Queue {
             }
             _ => {}
         }
-        if paused.is_none() {
-            self.recalled = None;
+        match paused {
+            Some(_) => self.withdraw(Side::Brain, |cargo| matches!(cargo, Cargo::HandOff { .. })),
+            None => self.recalled = None,
         }
         self.paused = paused;
     }

@@ -40,7 +40,9 @@ impl Queue {
 
     pub(super) fn side_reset(&mut self, side: Side, now: Now) {
         self.side(side, false, None);
-        self.peer(side).posting = None;
+        let peer = self.peer(side);
+        peer.posting.clear();
+        peer.slow = false;
         let cut: Vec<Token> = self.flights.iter().filter(|(_, (s, _))| *s == side).map(|(token, _)| *token).collect();
         for token in cut {
             self.pushed(token, Pushed::Cut, now);
@@ -54,15 +56,15 @@ impl Queue {
         }
     }
 
-    /// Begins what can be begun: one push at a time a side.
+    /// Begins what can be begun: one push a side, for each is written before the next is thought of.
     pub(super) fn schedule(&mut self, now: Now) {
         if self.draining {
             return;
         }
-        if self.brain.online && self.brain.posting.is_none() {
+        if self.brain.has_room() {
             self.push_to_brain(now);
         }
-        if self.bot.online && self.bot.posting.is_none() && !self.push_notice(now) {
+        if self.bot.has_room() && !self.push_notice(now) {
             self.push_to_bot(now);
         }
     }
@@ -168,7 +170,7 @@ impl Queue {
         let token = Token(self.next_token);
         self.next_token += 1;
         self.flights.insert(token, (side, cargo));
-        self.peer(side).posting = Some(token);
+        self.peer(side).posting.push(token);
         let owner = cargo.owner();
         if let Some(id) = owner {
             self.begun.push((token, id));
@@ -185,10 +187,7 @@ impl Queue {
     /// Takes a flight out of the records, as if it had never begun or once it has ended.
     pub(super) fn forget_flight(&mut self, token: Token) -> Option<(Side, Cargo)> {
         let (side, cargo) = self.flights.remove(&token)?;
-        let peer = self.peer(side);
-        if peer.posting == Some(token) {
-            peer.posting = None;
-        }
+        self.posted(side, token);
         if let Some(id) = cargo.owner()
             && let Some(entry) = self.book.get_mut(id)
         {
@@ -197,6 +196,24 @@ impl Queue {
             self.reindex(id);
         }
         Some((side, cargo))
+    }
+
+    /// The POSTs of a push have ended: the next may begin.
+    pub(super) fn posted(&mut self, side: Side, token: Token) {
+        let peer = self.peer(side);
+        if peer.posting.first() == Some(&token) {
+            peer.slow = false;
+        }
+        peer.posting.retain(|posting| *posting != token);
+    }
+
+    /// Takes back pushes that were begun ahead, if their turn has not come.
+    pub(super) fn withdraw(&mut self, side: Side, which: impl Fn(Cargo) -> bool) {
+        for token in self.peer(side).posting.clone() {
+            if self.flights.get(&token).is_some_and(|(_, cargo)| which(*cargo)) {
+                self.steps.push(Step { owner: None, effect: Effect::Withdraw { side, token } });
+            }
+        }
     }
 
     /// Has something said to the bot.

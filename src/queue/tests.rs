@@ -30,6 +30,8 @@ struct Rig {
     warnings: Vec<String>,
     done: Vec<Receipt>,
     answers: Vec<(Receipt, bool)>,
+    /// Pushes that were taken back before their turn.
+    withdrawn: Vec<Token>,
     messages: u64,
 }
 
@@ -63,6 +65,7 @@ impl Rig {
             warnings: Vec::new(),
             done: Vec::new(),
             answers: Vec::new(),
+            withdrawn: Vec::new(),
             messages: 0,
         }
     }
@@ -103,6 +106,7 @@ impl Rig {
                 Effect::Warn { text, .. } => self.warnings.push(text),
                 Effect::Done(receipt) => self.done.push(receipt),
                 Effect::Answer(receipt, result) => self.answers.push((receipt, result.is_ok())),
+                Effect::Withdraw { token, .. } => self.withdrawn.push(token),
             }
         }
     }

@@ -35,11 +35,11 @@ impl Queue {
             return trouble;
         }
         let outage = self.outage.as_ref().filter(|outage| !outage.told && self.waiting() > 0);
-        let brain_free = self.brain.online && self.brain.posting.is_none() && self.paused.is_none();
-        let brain = self.book.for_brain.first().filter(|_| brain_free);
-        let take_backs = self.book.take_backs.iter().filter(|_| self.brain.online && self.brain.posting.is_none());
+        let brain_free = self.brain.has_room();
+        let brain = self.book.for_brain.first().filter(|_| brain_free && self.paused.is_none());
+        let take_backs = self.book.take_backs.iter().filter(|_| brain_free);
         let not_before = |(_, id): &(u64, crate::handoff::Id)| Some(self.book.get(*id)?.brain.not_before);
-        let bot_free = self.bot.online && self.bot.posting.is_none();
+        let bot_free = self.bot.has_room();
         let owing = self.book.for_bot.iter().filter(|_| bot_free);
         let notices = self.notices.iter().filter(|notice| bot_free && !notice.in_flight);
         let written = trouble.is_none();

@@ -137,8 +137,8 @@ impl<F: Fs> Store<F> {
         }
     }
 
-    /// What follows the commit point: the move, and the fsync of the folders: first the one where it is, then the
-    /// one where it was.
+    /// What follows the commit point: the move, and the fsync of the folder where it is now. The one where it was
+    /// needs one only if no start looks through it: else the next start finds an older copy there, and deletes it.
     pub(super) fn settle(&self, id: Id, lay: State, at: State, belongs: State) -> Placed {
         let mut placed = at;
         if at != belongs {
@@ -148,7 +148,7 @@ impl<F: Fs> Store<F> {
             }
         }
         self.sync_folder(placed);
-        if lay != placed {
+        if lay != placed && !lay.is_open() {
             self.sync_folder(lay);
         }
         Placed(placed)
@@ -156,6 +156,18 @@ impl<F: Fs> Store<F> {
 
     pub(super) fn sync_folder(&self, state: State) {
         self.sync(&self.dir(state.name()));
+    }
+
+    /// Brings to the disk that the open folders do not have any more what has left them: a copy that comes back after
+    /// a power cut is known for an old one only as long as the newer one is there.
+    ///
+    /// # Errors
+    /// Those of syncing them.
+    pub fn sync_open_folders(&self) -> io::Result<()> {
+        State::ALL
+            .into_iter()
+            .filter(|state| state.is_open())
+            .try_for_each(|state| self.fs.sync_dir(&self.dir(state.name())))
     }
 
     /// Syncs a folder after the commit point: what is done is done, also if it may not outlast a power cut.

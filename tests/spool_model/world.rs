@@ -299,11 +299,12 @@ impl World {
         let refused = outcome.effects.iter().any(refused);
         let acts = |effect: &Effect| matches!(effect, Effect::Push { .. } | Effect::Done(_) | Effect::Answer(..));
         let acts = outcome.effects.iter().any(acts);
+        let mut withdrawn = Vec::new();
         for effect in outcome.effects {
             match effect {
                 Effect::Push { side, token, uploads } => {
-                    let free = !self.flights.iter().any(|flight| flight.side == side && !flight.accepted);
-                    assert!(free, "two POSTs to {side:?} at a time");
+                    let begun = self.flights.iter().filter(|flight| flight.side == side && !flight.accepted).count();
+                    assert!(begun < 2, "more than the next push to {side:?} was begun ahead");
                     let text = uploads[0].part.text.clone();
                     self.pushed(side, &text);
                     self.flights.push(Flight { side, token, text, accepted: false });
@@ -316,6 +317,13 @@ impl World {
                 Effect::Note { text, .. } | Effect::Warn { text, .. } => self.lines.push(text),
                 Effect::Done(Receipt::Frame(_, n)) => self.kept(n, !refused),
                 Effect::Answer(Receipt::Request(n), result) => self.kept(n, result.is_ok()),
+                // The word for it comes at once, if its turn had not come.
+                Effect::Withdraw { side, token } => {
+                    let posting = self.posting(side).map(|flight| flight.token);
+                    if posting != Some(token) {
+                        withdrawn.push(token);
+                    }
+                }
                 Effect::Done(_) | Effect::Answer(..) => {}
             }
         }
@@ -324,6 +332,9 @@ impl World {
             let least = self.fs.copy();
             least.power_cut(&mut |_| 0);
             self.check_promises(&World::on_disk(&least));
+        }
+        for token in withdrawn {
+            self.land(token, Pushed::NotTried);
         }
     }
 

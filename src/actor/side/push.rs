@@ -1,5 +1,6 @@
 //! A side's pushes: POSTs one at a time, each then watched for `confirm_ms`.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -14,10 +15,13 @@ use crate::queue::event::{Event, Pushed, Upload};
 
 use super::super::wires::Wires;
 use super::holder::CHANGED;
-use super::{Bar, Order, Peer, Role, SideActor};
+use super::{Bar, Order, Peer, Posting, Role, SideActor};
 
 /// A timer that comes later than this after its time says that the process had stood still.
 const LATE: Duration = Duration::from_millis(50);
+
+/// How long a push may be waited for by the next one, which counts as pushed meanwhile. A POST takes a millisecond.
+const NEXT_WAITS: Duration = Duration::from_millis(250);
 
 /// How the POSTs of a push ended.
 enum Posted {
@@ -52,7 +56,13 @@ impl<R: Role> SideActor<R> {
                     act.confirming.push((token, now + act.wires.config().relay.confirm));
                     act.confirm_due(now);
                 }
-                Posted::Failed { why, permanent } => act.word(token, Pushed::Failed { why, permanent }),
+                Posted::Failed { why, permanent } => {
+                    act.word(token, Pushed::Failed { why, permanent });
+                    // What was to follow it stays behind it.
+                    if !permanent {
+                        act.return_orders(|_| true);
+                    }
+                }
                 Posted::Barred(bar) => {
                     let why = bar.as_ref().map_or(CHANGED, |bar| &bar.why).to_owned();
                     if let Some(bar) = bar {
@@ -66,7 +76,22 @@ impl<R: Role> SideActor<R> {
             act.begin_next(ctx);
             act.rearm(ctx);
         }));
-        self.posting = Some((token, handle));
+        self.posting = Some(Posting { token, since: self.now(), handle });
+    }
+
+    /// When what waits for the push that is posted has waited long enough.
+    pub(super) fn next_waits_until(&self) -> Option<Duration> {
+        self.posting.as_ref().filter(|_| !self.orders.is_empty()).map(|posting| posting.since + NEXT_WAITS)
+    }
+
+    /// Gives those back whose turn has not come.
+    pub(super) fn return_orders(&mut self, which: impl Fn(&Order) -> bool) {
+        let (back, kept) = std::mem::take(&mut self.orders).into_iter().partition(which);
+        self.orders = kept;
+        let back: VecDeque<Order> = back;
+        for order in back {
+            self.word(order.token, Pushed::NotTried);
+        }
     }
 
     /// The websocket stayed up long enough after these, if this comes when it was due. Late, the whole process stood
@@ -89,7 +114,7 @@ impl<R: Role> SideActor<R> {
             let why = format!("the websocket dropped within {within} ms after the 204 ({why})");
             self.word(token, Pushed::Failed { why, permanent: false });
         }
-        if let Some((token, handle)) = self.posting.take() {
+        if let Some(Posting { token, handle, .. }) = self.posting.take() {
             ctx.cancel_future(handle);
             let why = format!("the websocket dropped during the POST ({why})");
             self.word(token, Pushed::Failed { why, permanent: false });

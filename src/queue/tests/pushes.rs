@@ -15,20 +15,33 @@ fn acceptance_and_the_first_attempt_are_one_write() {
 }
 
 #[test]
-fn one_post_at_a_time_in_order_while_the_confirmations_overlap() {
+fn the_next_push_is_written_while_one_is_posted_and_the_confirmations_overlap() {
     let mut rig = Rig::with_brain();
-    let ids: Vec<Id> = ["a", "b", "c"].into_iter().map(|text| rig.accept(text)).collect();
-    assert_eq!(rig.flying(Side::Brain), 1);
+    let ids: Vec<Id> = ["a", "b", "c", "d"].into_iter().map(|text| rig.accept(text)).collect();
+    assert_eq!((rig.flying(Side::Brain), rig.wake_in()), (2, Some(1_800)), "one ahead, and no more");
     rig.accepted(Side::Brain);
-    assert_eq!(rig.flying(Side::Brain), 2, "the 204 frees the line, the confirmation does not");
+    assert_eq!(rig.flying(Side::Brain), 3, "the 204 frees the line, the confirmation does not");
     let second = rig.flights[1].1;
     rig.event(Event::Pushed { token: second, pushed: Pushed::Accepted });
     rig.event(Event::Pushed { token: second, pushed: Pushed::Accepted });
-    assert_eq!(rig.flying(Side::Brain), 3);
+    assert_eq!(rig.flying(Side::Brain), 4);
     let order: Vec<Id> = rig.flights.iter().map(|(_, _, uploads)| uploads[0].id).collect();
     assert_eq!(order, ids);
     rig.deliver(Side::Brain);
     assert!(rig.queue.is_idle());
+}
+
+#[test]
+fn after_a_wait_one_push_is_begun_at_a_time_and_the_next_at_once() {
+    let mut rig = Rig::new();
+    for text in ["a", "b", "c"] {
+        rig.accept(text);
+    }
+    let before = rig.writes;
+    rig.side(Side::Brain, Some(None));
+    assert_eq!((rig.writes - before, rig.flying(Side::Brain), rig.wake_in()), (1, 1, Some(0)));
+    rig.pass(0);
+    assert_eq!((rig.writes - before, rig.flying(Side::Brain)), (2, 2));
 }
 
 #[test]
@@ -37,11 +50,35 @@ fn the_first_one_holds_up_those_behind_it_until_it_is_through() {
     let first = rig.accept("a");
     let second = rig.accept("b");
     rig.land(Side::Brain, failed());
+    rig.land(Side::Brain, Pushed::NotTried);
     assert_eq!((rig.flying(Side::Brain), rig.wake_in()), (0, Some(1)));
     rig.pass(1);
     assert!(rig.said(Side::Brain).unwrap().starts_with(&format!("[relay {first} from the bot, attempt 2: ")));
     rig.land(Side::Brain, Pushed::Confirmed);
     assert!(rig.said(Side::Brain).unwrap().starts_with(&format!("[relay {second} from the bot] ")));
+}
+
+#[test]
+fn what_was_begun_ahead_is_withdrawn_by_a_pause_or_when_it_is_cancelled() {
+    let mut rig = Rig::with_brain();
+    let ids: Vec<Id> = ["a", "b"].into_iter().map(|text| rig.accept(text)).collect();
+    let ahead = rig.flights[1].1;
+    rig.pause(true);
+    assert_eq!(rig.withdrawn.last(), Some(&ahead));
+    rig.land(Side::Brain, Pushed::Confirmed);
+    rig.land(Side::Brain, Pushed::NotTried);
+    assert_eq!((rig.flying(Side::Brain), rig.h(ids[1]).pushes.len()), (0, 0));
+    rig.pause(false);
+    assert!(rig.said(Side::Brain).unwrap().starts_with(&format!("[relay {} from the bot] b", ids[1])));
+
+    let mut rig = Rig::with_both();
+    let ids: Vec<Id> = ["a", "b"].into_iter().map(|text| rig.accept(text)).collect();
+    let ahead = rig.flights[1].1;
+    rig.cancel(ids[1]);
+    assert_eq!(rig.withdrawn, [ahead]);
+    rig.land(Side::Brain, Pushed::Confirmed);
+    rig.land(Side::Brain, Pushed::NotTried);
+    assert_eq!(rig.flying(Side::Brain), 0, "what was never posted is not taken back");
 }
 
 #[test]
@@ -251,4 +288,16 @@ fn an_edit_of_a_reply_that_said_the_same_as_one_before_is_a_correction() {
     let mut queue = Rig::new().queue;
     queue.remember(rig.h(id));
     assert_eq!(queue.answered_by("m1-2"), Some(id));
+}
+
+#[test]
+fn nothing_is_begun_ahead_of_its_turn_while_a_push_takes_long() {
+    let mut rig = Rig::with_brain();
+    let ids: Vec<Id> = ["a", "b", "c"].into_iter().map(|text| rig.accept(text)).collect();
+    let (first, ahead) = (rig.flights[0].1, rig.flights.remove(1).1);
+    rig.event(Event::Pushed { token: ahead, pushed: Pushed::NotTried });
+    assert_eq!((rig.flying(Side::Brain), rig.h(ids[1]).state()), (1, State::New));
+    rig.event(Event::Pushed { token: first, pushed: Pushed::Accepted });
+    rig.pass(0);
+    assert_eq!(rig.flying(Side::Brain), 3, "from then on it is as before");
 }
