@@ -7,6 +7,8 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use anna_relay::fakechat::server::Double;
+
 /// The id of every POST of ours, by which it is told from the relay's.
 pub const ID: &str = "floor";
 const BOUNDARY: &str = "floorfloorfloor";
@@ -42,17 +44,17 @@ impl Floor {
     }
 
     /// One durable creation, and one POST of that text.
-    pub fn hand_off(&mut self, port: u16, text: &str) -> Duration {
-        self.create(text.as_bytes()) + post(port, text)
+    pub fn hand_off(&mut self, to: &Double, text: &str) -> Posted {
+        post(to, text).after(self.create(text.as_bytes()))
     }
 
     /// GETs a file to the disk, durably. Returns where it is.
-    pub fn get(&mut self, port: u16, url: &str) -> (Duration, PathBuf) {
+    pub fn get(&mut self, from: &Double, url: &str) -> (Duration, PathBuf) {
         let path = self.name();
         let request = format!("GET {url} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
         let mut piece = vec![0; 1 << 20];
         let started = Instant::now();
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", from.port())).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut file = new_file(&path);
         let (head, more) = head(&mut stream, &mut piece);
@@ -75,22 +77,43 @@ impl Floor {
     }
 }
 
+/// How long a POST took.
+#[derive(Clone, Copy)]
+pub struct Posted {
+    /// Until all of it had arrived: what is ours ends there, too.
+    pub arrived: Duration,
+    /// Until the answer was there: a session that answers a message does so after that.
+    pub answered: Duration,
+}
+
+impl Posted {
+    /// With that before it.
+    pub fn after(self, before: Duration) -> Posted {
+        Posted { arrived: before + self.arrived, answered: before + self.answered }
+    }
+
+    fn of(to: &Double, started: Instant, answer: &[u8]) -> Posted {
+        let answered = started.elapsed();
+        assert!(answer.starts_with(b"HTTP/1.1 204"), "{}", String::from_utf8_lossy(answer));
+        let last = to.uploads().into_iter().rfind(|one| one.id == ID).unwrap();
+        Posted { arrived: last.at - started, answered }
+    }
+}
+
 /// One loopback POST of that text: one connection, one write, one answer.
-pub fn post(port: u16, text: &str) -> Duration {
+fn post(to: &Double, text: &str) -> Posted {
     let body = format!("{}--{BOUNDARY}--\r\n", field("text", text));
     let request = post_head(body.len()) + &body;
     let mut answer = [0; 1024];
     let started = Instant::now();
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", to.port())).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     head(&mut stream, &mut answer);
-    let took = started.elapsed();
-    assert!(answer.starts_with(b"HTTP/1.1 204"), "{}", String::from_utf8_lossy(&answer));
-    took
+    Posted::of(to, started, &answer)
 }
 
 /// One POST of that text with the file there, which the kernel sends by itself.
-pub fn post_file(port: u16, text: &str, path: &Path) -> Duration {
+pub fn post_file(to: &Double, text: &str, path: &Path) -> Posted {
     let before = format!(
         "{}--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"floor.bin\"\r\n\r\n",
         field("text", text)
@@ -101,14 +124,12 @@ pub fn post_file(port: u16, text: &str, path: &Path) -> Duration {
     let mut file = File::open(path).unwrap();
     let len = usize::try_from(file.metadata().unwrap().len()).unwrap();
     let request = post_head(before.len() + len + after.len()) + &before;
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", to.port())).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     io::copy(&mut file, &mut stream).unwrap();
     stream.write_all(after.as_bytes()).unwrap();
     head(&mut stream, &mut answer);
-    let took = started.elapsed();
-    assert!(answer.starts_with(b"HTTP/1.1 204"), "{}", String::from_utf8_lossy(&answer));
-    took
+    Posted::of(to, started, &answer)
 }
 
 fn new_file(path: &Path) -> File {

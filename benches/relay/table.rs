@@ -36,7 +36,7 @@ impl Row {
         match self.goal {
             Goal::None => None,
             Goal::Ratio(most) => Some(format!("≤ {most}")),
-            Goal::AtMost(most) => Some(format!("≤ {most} {}", self.unit).trim_end().to_owned()),
+            Goal::AtMost(most) => Some(format!("≤ {}", self.figure(most))),
         }
     }
 

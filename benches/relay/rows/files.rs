@@ -1,12 +1,12 @@
 //! Whole rounds with a large file each way.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anna_relay::fakechat::server::Double;
 use bytes::Bytes;
 
 use crate::Run;
-use crate::floor::{self, Floor};
+use crate::floor::{self, Floor, Posted};
 use crate::process::{forget_peak, mib};
 use crate::table::Goal;
 use crate::times::p50;
@@ -39,7 +39,8 @@ pub fn files(run: &mut Run) {
         }
         world.empty();
         let there = one_way(&mut floor, &world.bot, &world.brain, &asked.text, &bytes);
-        floors.push(there + one_way(&mut floor, &world.brain, &world.bot, &told.text, &bytes));
+        let back = one_way(&mut floor, &world.brain, &world.bot, &told.text, &bytes);
+        floors.push(there.answered + back.arrived);
         world.brain.forget();
         world.bot.forget();
         if round == 0 && rounds > 1 {
@@ -55,10 +56,10 @@ pub fn files(run: &mut Run) {
 }
 
 /// The floor of a way: the file to the disk, a durable creation, the file from the disk to the other one.
-fn one_way(floor: &mut Floor, from: &Double, to: &Double, text: &str, bytes: &Bytes) -> Duration {
+fn one_way(floor: &mut Floor, from: &Double, to: &Double, text: &str, bytes: &Bytes) -> Posted {
     let url = from.keep_file("floor.bin", bytes.clone());
-    let (got, path) = floor.get(from.port(), &url);
-    let all = got + floor.create(text.as_bytes()) + floor::post_file(to.port(), text, &path);
+    let (got, path) = floor.get(from, &url);
+    let all = floor::post_file(to, text, &path).after(got + floor.create(text.as_bytes()));
     std::fs::remove_file(path).unwrap();
     all
 }

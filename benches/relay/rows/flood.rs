@@ -79,18 +79,18 @@ pub fn bot_floods(run: &mut Run) {
     let (blocks, n) = run.pick((15, 10), (1, 4));
     let (world, mut times) = (World::online(), Times::default());
     let ask = || {
-        let asked = there(&world, "x", n, &mut Vec::new());
+        let asked = there(&world, "x", n, &mut Vec::new(), || {});
         world.quiet();
         asked
     };
     for _ in 0..blocks {
         let asked = ask();
-        let told = back(&world, "done", &asked, &mut times.calm);
+        let told = back(&world, "done", &asked, &mut times.calm, || {});
         answer(&world, &asked[told.len()..]);
 
         let asked = ask();
         let flood = Flood::begin(world.bot.sayer());
-        let told = back(&world, "done", &asked, &mut times.flooded);
+        let told = back(&world, "done", &asked, &mut times.flooded, || {});
         world.brain.forget();
         let mut last = None;
         times.rates.push(flood.end(|| {
@@ -107,12 +107,12 @@ pub fn brain_floods(run: &mut Run) {
     let (blocks, n) = run.pick((15, 10), (1, 4));
     let (world, mut times) = (World::online(), Times::default());
     for _ in 0..blocks {
-        let asked = there(&world, "x", n, &mut times.calm);
+        let asked = there(&world, "x", n, &mut times.calm, || {});
         world.quiet();
         answer(&world, &asked);
 
         let flood = Flood::begin(world.brain.sayer());
-        let asked: Vec<Received> = there(&world, "x", n, &mut times.flooded);
+        let asked: Vec<Received> = there(&world, "x", n, &mut times.flooded, || {});
         world.bot.forget();
         times.rates.push(flood.end(|| {
             world.brain.say("the end", Some(&asked[0].id));

@@ -21,21 +21,24 @@ struct Way {
     floor: Vec<Duration>,
 }
 
-impl Way {
-    /// Takes some floors: one durable creation, one POST of what the relay posted there, to the same double.
-    fn floors(&mut self, floor: &mut Floor, double: &Double, like: &str, n: usize) {
-        for _ in 0..n {
-            sleep(REST);
-            self.floor.push(floor.hand_off(double.port(), like));
-        }
-    }
+/// Takes a floor: one durable creation, one POST of what the relay posted there, to the same double.
+fn take(floor: &mut Floor, to: &Double, like: &str) -> Duration {
+    sleep(REST);
+    floor.hand_off(to, like).arrived
 }
 
-/// Up to `n` hand-offs of the bot, as many as go into a block. Returns what the brain got of each.
-pub fn there(world: &World, text: &str, n: usize, times: &mut Vec<Duration>) -> Vec<Received> {
+/// Up to `n` hand-offs of the bot, as many as go into a block, each after that. Returns what the brain got of each.
+pub fn there(
+    world: &World,
+    text: &str,
+    n: usize,
+    times: &mut Vec<Duration>,
+    mut before: impl FnMut(),
+) -> Vec<Received> {
     world.brain.forget();
     let (text, block) = (format!("RELAY: {text}"), Instant::now());
     for i in 0..n {
+        before();
         sleep(REST);
         if block.elapsed() > BLOCK {
             break;
@@ -47,11 +50,18 @@ pub fn there(world: &World, text: &str, n: usize, times: &mut Vec<Duration>) -> 
     wait(&world.brain, 0)
 }
 
-/// The brain's answers to these, as many as go into a block. Returns what the bot got of each.
-pub fn back(world: &World, text: &str, asked: &[Received], times: &mut Vec<Duration>) -> Vec<Received> {
+/// The brain's answers to these, as many as go into a block, each after that. Returns what the bot got of each.
+pub fn back(
+    world: &World,
+    text: &str,
+    asked: &[Received],
+    times: &mut Vec<Duration>,
+    mut before: impl FnMut(),
+) -> Vec<Received> {
     world.bot.forget();
     let block = Instant::now();
     for (i, asked) in asked.iter().enumerate() {
+        before();
         sleep(REST);
         if block.elapsed() > BLOCK {
             break;
@@ -65,31 +75,31 @@ pub fn back(world: &World, text: &str, asked: &[Received], times: &mut Vec<Durat
 
 /// Answers these, and waits until nothing is open.
 pub fn answer(world: &World, asked: &[Received]) {
+    if asked.is_empty() {
+        return;
+    }
     for asked in asked {
         world.brain.say("done", Some(&asked.id));
     }
     world.empty();
 }
 
-/// Each way with nothing else to do: blocks of hand-offs, quiet between them, floors before and after each block.
+/// Each way with nothing else to do: blocks of floors and hand-offs in turn, with quiet between the blocks.
 pub fn one_at_a_time(run: &mut Run) {
-    let (blocks, n) = run.pick((30, 10), (1, 4));
+    let (blocks, n) = run.pick((38, 8), (1, 4));
     let (world, text) = (World::online(), "x".repeat(1_000));
     let mut floor = Floor::new(world.dir.path());
     let (mut to_brain, mut to_bot) = (Way::default(), Way::default());
-    let mut like = (text.clone(), text.clone());
+    let (mut like_asked, mut like_told) = (text.clone(), text.clone());
     for block in 0..=blocks {
-        to_brain.floors(&mut floor, &world.brain, &like.0, n / 2);
-        let asked = there(&world, &text, n, &mut to_brain.ours);
-        like.0 = asked[0].text.clone();
+        let before = || to_brain.floor.push(take(&mut floor, &world.brain, &like_asked));
+        let asked = there(&world, &text, n, &mut to_brain.ours, before);
         world.quiet();
-        to_brain.floors(&mut floor, &world.brain, &like.0, n.div_ceil(2));
-        to_bot.floors(&mut floor, &world.bot, &like.1, n / 2);
-        let told = back(&world, &text, &asked, &mut to_bot.ours);
-        like.1 = told[0].text.clone();
+        let before = || to_bot.floor.push(take(&mut floor, &world.bot, &like_told));
+        let told = back(&world, &text, &asked, &mut to_bot.ours, before);
         world.quiet();
-        to_bot.floors(&mut floor, &world.bot, &like.1, n.div_ceil(2));
         answer(&world, &asked[told.len()..]);
+        (like_asked, like_told) = (asked[0].text.clone(), told[0].text.clone());
         if block == 0 {
             // To warm up.
             (to_brain, to_bot) = (Way::default(), Way::default());
@@ -110,12 +120,14 @@ pub fn stream(run: &mut Run) {
     let (world, text) = (World::online(), "x".repeat(1_000));
     let mut floor = Floor::new(world.dir.path());
     let (mut to_brain, mut to_bot) = (Way::default(), Way::default());
-    let asked = there(&world, &text, 1, &mut Vec::new());
-    let told = back(&world, &text, &asked, &mut Vec::new());
+    let asked = there(&world, &text, 1, &mut Vec::new(), || {});
+    let told = back(&world, &text, &asked, &mut Vec::new(), || {});
     let mut floors = |to_brain: &mut Way, to_bot: &mut Way| {
         world.empty();
-        to_brain.floors(&mut floor, &world.brain, &asked[0].text, n);
-        to_bot.floors(&mut floor, &world.bot, &told[0].text, n);
+        for _ in 0..n {
+            to_brain.floor.push(take(&mut floor, &world.brain, &asked[0].text));
+            to_bot.floor.push(take(&mut floor, &world.bot, &told[0].text));
+        }
         world.brain.forget();
         world.bot.forget();
     };

@@ -14,7 +14,7 @@ use crate::world::World;
 pub fn idle(run: &mut Run) {
     let (settle, seconds) = run.pick((5, 60), (0, 2));
     let world = World::online();
-    answer(&world, &there(&world, "x", 1, &mut Vec::new()));
+    answer(&world, &there(&world, "x", 1, &mut Vec::new(), || {}));
     sleep(Duration::from_secs(settle));
     let mut work = Work::since_now(world.pid());
     let end = Instant::now() + Duration::from_secs(seconds);

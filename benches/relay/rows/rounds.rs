@@ -30,18 +30,13 @@ fn with_text(run: &mut Run, kb: usize) {
     let (mut ours, mut floors) = (Vec::new(), Vec::new());
     let mut like = (text.clone(), text.clone());
     for block in 0..=blocks {
-        let mut some_floors = |like: &(String, String), n| {
-            for _ in 0..n {
-                sleep(REST);
-                let there = floor.hand_off(world.brain.port(), &like.0);
-                floors.push(there + floor.hand_off(world.bot.port(), &like.1));
-            }
-        };
-        some_floors(&like, n / 2);
         world.brain.forget();
         world.bot.forget();
         let began = Instant::now();
         for i in 0..n {
+            sleep(REST);
+            let there = floor.hand_off(&world.brain, &like.0).answered;
+            floors.push(floor.hand_off(&world.bot, &like.1).after(there).arrived);
             sleep(REST);
             if began.elapsed() > BLOCK {
                 break;
@@ -52,8 +47,8 @@ fn with_text(run: &mut Run, kb: usize) {
         }
         like = (wait(&world.brain, 1)[0].text.clone(), wait(&world.bot, 1)[0].text.clone());
         world.empty();
-        some_floors(&like, n.div_ceil(2));
         if block == 0 {
+            // To warm up.
             ours.clear();
             floors.clear();
         }

@@ -57,7 +57,7 @@ fn ready(world: &mut World) -> Duration {
 /// Fills `done/` with copies, under other ids, of one that the relay wrote.
 fn age(world: &mut World, n: usize) {
     world.start();
-    answer(world, &there(world, &"x".repeat(200), 1, &mut Vec::new()));
+    answer(world, &there(world, &"x".repeat(200), 1, &mut Vec::new(), || {}));
     world.stop();
     let done = world.spool().join("done");
     let one = std::fs::read_dir(&done).unwrap().next().unwrap().unwrap().path();
