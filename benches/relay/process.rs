@@ -2,7 +2,17 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
+
+/// Whether there is a `/proc` that says all that is asked here; if not, says so.
+pub fn is_open() -> bool {
+    let open = ["clear_refs", "schedstat", "status"].iter().all(|file| Path::new("/proc/self").join(file).exists());
+    if !open {
+        eprintln!("  this system does not say what a process uses: left out");
+    }
+    open
+}
 
 /// A figure of `/proc/<pid>/status`, in MiB.
 pub fn mib(pid: u32, key: &str) -> f64 {

@@ -13,8 +13,11 @@ mod start;
 
 use crate::Run;
 
+/// Measures something, and adds its rows.
+pub type Measure = fn(&mut Run);
+
 /// All of it, by the names that `--only` knows.
-pub const ALL: &[(&str, fn(&mut Run))] = &[
+pub const ALL: &[(&str, Measure)] = &[
     ("one_at_a_time", handoffs::one_at_a_time),
     ("stream", handoffs::stream),
     ("round", rounds::rounds),

@@ -15,8 +15,8 @@ use crate::floor;
 
 /// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_anna-relay");
-/// How long anything is waited for.
-pub const SOON: Duration = Duration::from_secs(60);
+/// How long anything is waited for: thousands of hand-offs on a slow disk take minutes.
+pub const SOON: Duration = Duration::from_secs(300);
 /// Before each thing that is measured, a floor or ours: what the one before left to do is done by then.
 pub const REST: Duration = Duration::from_millis(20);
 /// The relay writes once more to a hand-off `confirm_ms` (500) after its push: a block of measurements is over before
@@ -159,6 +159,7 @@ impl Drop for World {
 /// Waits for so many requests of the relay at a double.
 pub fn wait(double: &Double, count: usize) -> Vec<Received> {
     let ours = |one: &&Received| one.id != floor::ID;
-    let all = double.wait_uploads(SOON, |all| all.iter().filter(ours).count() >= count);
+    let enough = |all: &[Received]| all.len() >= count && all.iter().filter(ours).count() >= count;
+    let all = double.wait_uploads(SOON, enough);
     all.iter().filter(ours).cloned().collect()
 }

@@ -13,7 +13,7 @@ use crate::table::Goal;
 use crate::world::{PROGRAM, World, wait};
 
 /// The calls that say whether it is.
-const CALLS: &str = "trace=fsync,fdatasync,rename,renameat,renameat2,write,writev,sendto,sendmsg";
+const CALLS: &str = "trace=fsync,fdatasync,mkdir,mkdirat,rename,renameat,renameat2,write,writev,sendto,sendmsg";
 /// Of a whole round: two durable creations, of two each.
 const FLOOR: f64 = 4.0;
 
@@ -24,8 +24,10 @@ pub fn durable(run: &mut Run) {
     let (trace, mut strace) = (world.dir.path().join("trace"), Command::new("strace"));
     strace.args(["-f", "-y", "-s", "16", "-e", CALLS, "-o"]).arg(&trace).args([PROGRAM, "bridge"]);
     world.at_home(&mut strace);
-    if !Command::new("strace").arg("-V").stdout(std::process::Stdio::null()).status().is_ok_and(|it| it.success()) {
-        eprintln!("  there is no strace: the calls are not looked at");
+    let mut trial = Command::new("strace");
+    world.at_home(trial.args(["-o", "/dev/null", "true"]));
+    if !trial.status().is_ok_and(|status| status.success()) {
+        eprintln!("  there is no strace, or it may not trace: the calls are not looked at");
         return;
     }
     world.start_as(strace);
@@ -48,20 +50,25 @@ pub fn durable(run: &mut Run) {
     wait(&world.bot, rounds + 2);
     world.stop();
     let text = std::fs::read_to_string(&trace).unwrap();
-    let renames = check(text.lines().skip(before), &world.spool());
-    assert!(renames >= 2 * (rounds + 2), "only {renames} files were put into their places: is the trace understood?");
+    let (renames, words) = check(text.lines().skip(before), &world.spool());
+    let least = 2 * (rounds + 2);
+    assert!(
+        renames >= least && words > least,
+        "is the trace understood? {renames} files in their places, {words} words"
+    );
     let of_rounds = text.lines().skip(before).take(after - before);
     let syncs = of_rounds.filter(|line| line.contains(" fsync(") || line.contains(" fdatasync(")).count();
     let each = syncs as f64 / rounds as f64;
     run.table.row("fsyncs of a whole round, the confirmations' too", each, Some(FLOOR), "", Goal::None);
 }
 
-/// Goes through the calls. A file that comes out of `tmp/` has to have been synced; each folder that a rename changed
+/// Goes through the calls. A file that comes out of `tmp/` has to have been synced; each folder in which something came to lie
 /// has to be before the relay says the next thing: a request to a side, or an answer at its socket. Returns how many
-/// files came out of `tmp/`.
-fn check<'a>(lines: impl Iterator<Item = &'a str>, spool: &Path) -> usize {
+/// files came out of `tmp/`, and how many things it said.
+fn check<'a>(lines: impl Iterator<Item = &'a str>, spool: &Path) -> (usize, usize) {
     let (spool, mut begun) = (format!("{}/", spool.display()), HashMap::new());
     let (mut synced, mut owed, mut renames) = (HashSet::new(), HashSet::new(), 0);
+    let mut words = 0;
     for line in lines {
         let (thread, rest) = line.split_once(' ').unwrap();
         let rest = rest.trim_start();
@@ -73,35 +80,45 @@ fn check<'a>(lines: impl Iterator<Item = &'a str>, spool: &Path) -> usize {
             },
             (_, Some((start, _))) => {
                 begun.insert(thread, start.to_owned());
-                said(start, &owed);
+                words += said(start, &owed);
                 continue;
             }
-            _ => rest.to_owned(),
+            _ => {
+                words += said(rest, &owed);
+                rest.to_owned()
+            }
         };
-        said(&call, &owed);
         let Some((name, about)) = call.split_once('(').filter(|_| call.ends_with("= 0")) else { continue };
         if name == "fsync" || name == "fdatasync" {
             let path = about.split(['<', '>']).nth(1).unwrap_or_default().to_owned();
             owed.remove(&path);
             synced.insert(path);
-        } else if name.starts_with("rename") {
-            let mut paths = about.split('"').skip(1).step_by(2).map(str::to_owned);
-            let (Some(from), Some(to)) = (paths.next(), paths.next()) else { continue };
-            let Some(place) = to.strip_prefix(&spool).filter(|place| place.contains('/')) else { continue };
-            let was_new = from.starts_with(&format!("{spool}tmp/"));
-            assert!(!was_new || synced.contains(&from), "{place} was put into its place without an fsync: {line}");
+            continue;
+        }
+        let paths: Vec<&str> = about.split('"').skip(1).step_by(2).collect();
+        // What lies in the spool's folder itself is no hand-off's.
+        let (folder, place) = paths.last().and_then(|to| to.rsplit_once('/')).unwrap_or_default();
+        if !folder.starts_with(&spool) {
+            continue;
+        }
+        if name.starts_with("rename") {
+            let was_new = paths[0].starts_with(&format!("{spool}tmp/"));
+            assert!(!was_new || synced.contains(paths[0]), "{place} was put into its place without an fsync: {line}");
             renames += usize::from(was_new);
-            owed.insert(to.rsplit_once('/').unwrap().0.to_owned());
+            owed.insert(folder.to_owned());
+        } else if name.starts_with("mkdir") {
+            owed.insert(folder.to_owned());
         }
     }
     assert!(owed.is_empty(), "these folders were never synced: {owed:?}");
-    renames
+    (renames, words)
 }
 
-/// If the call says something, nothing may be owed.
-fn said(call: &str, owed: &HashSet<String>) {
+/// If the call says something, nothing may be owed. Returns how much it says.
+fn said(call: &str, owed: &HashSet<String>) -> usize {
     let says = call.contains("\"POST /upload") || (call.starts_with("send") && call.contains("\"{\\\"v\\\":1,"));
     assert!(!says || owed.is_empty(), "{owed:?} was not synced before {call}");
+    usize::from(says)
 }
 
 fn lines(path: &Path) -> usize {

@@ -5,13 +5,16 @@ use std::time::{Duration, Instant};
 
 use super::handoffs::{answer, there};
 use crate::Run;
-use crate::process::{Work, mib};
+use crate::process::{Work, is_open, mib};
 use crate::table::Goal;
 use crate::times::millis;
 use crate::world::World;
 
 /// Both sides are online, and one hand-off went there and back before.
 pub fn idle(run: &mut Run) {
+    if !is_open() {
+        return;
+    }
     let (settle, seconds) = run.pick((5, 60), (0, 2));
     let world = World::online();
     answer(&world, &there(&world, "x", 1, &mut Vec::new(), || {}));

@@ -20,11 +20,16 @@ pub fn start(run: &mut Run) {
     age(&mut old, n);
     eprintln!("  made {n} hand-offs in {} s", made.elapsed().as_secs());
     let (mut of_young, mut of_old) = (Vec::new(), Vec::new());
-    for at in 0..=starts {
-        let both = (ready(&mut young), ready(&mut old));
-        if at > 0 {
-            of_young.push(both.0);
-            of_old.push(both.1);
+    // To warm up.
+    ready(&mut young);
+    ready(&mut old);
+    for at in 0..starts {
+        if at % 2 == 0 {
+            of_young.push(ready(&mut young));
+        }
+        of_old.push(ready(&mut old));
+        if at % 2 == 1 {
+            of_young.push(ready(&mut young));
         }
     }
     let (of_young, of_old) = (p50(&of_young), p50(&of_old));
