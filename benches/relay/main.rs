@@ -35,9 +35,15 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
     let only = args.iter().position(|arg| arg == "--only").map(|at| args.get(at + 1).expect("--only TEXT").as_str());
+    let chosen: Vec<_> = rows::ALL.iter().filter(|(name, _)| name.contains(only.unwrap_or_default())).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = rows::ALL.iter().map(|(name, _)| *name).collect();
+        eprintln!("nothing has that in its name; there are {}", names.join(", "));
+        std::process::exit(2);
+    }
     let smoke = has("--smoke") || cfg!(debug_assertions);
     let mut run = Run { smoke, table: Table::new(!smoke) };
-    for (name, measure) in rows::ALL.iter().filter(|(name, _)| name.contains(only.unwrap_or_default())) {
+    for (name, measure) in chosen {
         eprintln!("{name} …");
         measure(&mut run);
     }

@@ -62,13 +62,13 @@ pub fn durable(run: &mut Run) {
     run.table.row("fsyncs of a whole round, the confirmations' too", each, Some(FLOOR), "", Goal::None);
 }
 
-/// Goes through the calls. A file that comes out of `tmp/` has to have been synced; each folder in which something came to lie
-/// has to be before the relay says the next thing: a request to a side, or an answer at its socket. Returns how many
-/// files came out of `tmp/`, and how many things it said.
+/// Goes through the calls. A file that comes out of `tmp/` has to have been synced; each folder in which something
+/// came to lie has to be before the relay says the next thing: a request to a side, or an answer at its socket.
+/// Returns how many files came out of `tmp/`, and how many things it said.
 fn check<'a>(lines: impl Iterator<Item = &'a str>, spool: &Path) -> (usize, usize) {
     let (spool, mut begun) = (format!("{}/", spool.display()), HashMap::new());
-    let (mut synced, mut owed, mut renames) = (HashSet::new(), HashSet::new(), 0);
-    let mut words = 0;
+    let (mut synced, mut owed) = (HashSet::new(), HashSet::new());
+    let (mut renames, mut words) = (0, 0);
     for line in lines {
         let (thread, rest) = line.split_once(' ').unwrap();
         let rest = rest.trim_start();
