@@ -2,21 +2,38 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anna_relay::control::client::Client;
 use anna_relay::control::wire;
-use anna_relay::fakechat::server::Double;
+use anna_relay::fakechat::server::{Double, Received};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_anna-relay");
-const SOON: Duration = Duration::from_secs(60);
+use crate::floor;
 
+/// The program.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_anna-relay");
+/// How long anything is waited for: thousands of hand-offs on a slow disk take minutes.
+pub const SOON: Duration = Duration::from_secs(300);
+/// Before each thing that is measured, a floor or ours: what the one before left to do is done by then.
+pub const REST: Duration = Duration::from_millis(20);
+/// The relay writes once more to a hand-off `confirm_ms` (500) after its push: a block of measurements is over before
+/// the first of these, unless they are meant to fall into it.
+pub const BLOCK: Duration = Duration::from_millis(400);
+/// And after this long without a push the last of these is written.
+const CONFIRMED: Duration = Duration::from_millis(700);
+
+/// One.
 pub struct World {
+    /// Its folder.
     pub dir: tempfile::TempDir,
+    /// The brain's fakechat.
     pub brain: Double,
+    /// The bot's.
     pub bot: Double,
-    bridge: Option<Child>,
+    bridge: Option<(Child, u32)>,
 }
 
 impl World {
@@ -36,43 +53,98 @@ impl World {
         World { dir, brain, bot, bridge: None }
     }
 
+    /// The bridge runs, and both sides are online.
+    pub fn online() -> World {
+        let mut world = World::new();
+        world.start();
+        world
+    }
+
+    /// The spool's folder.
     pub fn spool(&self) -> PathBuf {
         self.dir.path().join("state/relay")
     }
 
+    /// The bridge's process id.
+    pub fn pid(&self) -> u32 {
+        self.bridge.as_ref().unwrap().1
+    }
+
+    /// A command of the program.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(args).env("ANNA_CONFIG", self.dir.path().join("anna.toml")).env("HOME", self.dir.path());
-        command.env_remove("NOTIFY_SOCKET").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(args);
+        self.at_home(&mut command);
         command
     }
 
+    /// Has a command live in this world.
+    pub fn at_home(&self, command: &mut Command) {
+        command.env("ANNA_CONFIG", self.dir.path().join("anna.toml")).env("HOME", self.dir.path());
+        command.env_remove("NOTIFY_SOCKET").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    }
+
+    /// Starts the bridge, and waits until both sides are online.
     pub fn start(&mut self) {
-        self.bridge = Some(self.command(&["bridge"]).spawn().unwrap());
-        self.until(|status| status["running"] == true);
+        self.start_as(self.command(&["bridge"]));
     }
 
-    pub fn start_online(&mut self) {
-        self.start();
-        self.until(|status| status["brain"]["state"] == "online" && status["bot"]["state"] == "online");
+    /// Starts it by this command.
+    pub fn start_as(&mut self, command: Command) {
+        self.spawn(command);
+        let online = |side: &Value| side["state"] == "online";
+        let status = self.until(|status| online(&status["brain"]) && online(&status["bot"]));
+        self.bridge.as_mut().unwrap().1 = status["pid"].as_u64().and_then(|pid| pid.try_into().ok()).unwrap();
     }
 
-    pub fn until(&self, wanted: impl Fn(&Value) -> bool) {
+    /// Only starts it.
+    pub fn spawn(&mut self, mut command: Command) {
+        let child = command.spawn().unwrap();
+        let pid = child.id();
+        self.bridge = Some((child, pid));
+    }
+
+    /// A connection to its control socket.
+    pub fn client(&self) -> Option<Client> {
+        Client::connect(&self.spool()).ok().flatten()
+    }
+
+    /// Asks the bridge.
+    pub fn ask(&self, command: wire::Command) -> Value {
+        self.client().unwrap().ask(command).unwrap()
+    }
+
+    /// Waits until the status is as wanted, and returns it.
+    pub fn until(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + SOON;
         loop {
-            let mut client = Client::connect(&self.spool()).ok().flatten();
-            let status = client.as_mut().and_then(|client| client.ask(wire::Command::Status).ok());
-            if status.is_some_and(|status| wanted(&status)) {
-                return;
+            let status = self.client().and_then(|mut client| client.ask(wire::Command::Status).ok());
+            if let Some(status) = status.as_ref().filter(|status| wanted(status)) {
+                return status.clone();
             }
-            assert!(Instant::now() < deadline, "waited in vain");
-            std::thread::sleep(Duration::from_millis(1));
+            assert!(Instant::now() < deadline, "waited in vain; the status is {status:?}");
+            sleep(Duration::from_millis(2));
         }
     }
 
+    /// Waits until all is pushed, confirmed and written.
+    pub fn quiet(&self) {
+        sleep(CONFIRMED);
+        self.until(|status| status["queue"]["new"] == 0 && status["queue"]["out"] == 0);
+        sleep(REST);
+    }
+
+    /// Waits until nothing is open, either.
+    pub fn empty(&self) {
+        self.until(|status| status["queue"]["brain"] == 0);
+        self.quiet();
+    }
+
+    /// Ends the bridge.
     pub fn stop(&mut self) {
-        if let Some(mut bridge) = self.bridge.take() {
-            bridge.kill().unwrap();
+        if let Some((mut bridge, pid)) = self.bridge.take() {
+            let pid = Pid::from_raw(pid.cast_signed()).unwrap();
+            kill_process(pid, Signal::TERM).ok();
             bridge.wait().unwrap();
         }
     }
@@ -82,4 +154,12 @@ impl Drop for World {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Waits for so many requests of the relay at a double.
+pub fn wait(double: &Double, count: usize) -> Vec<Received> {
+    let ours = |one: &&Received| one.id != floor::ID;
+    let enough = |all: &[Received]| all.len() >= count && all.iter().filter(ours).count() >= count;
+    let all = double.wait_uploads(SOON, enough);
+    all.iter().filter(ours).cloned().collect()
 }

@@ -134,6 +134,14 @@ impl Double {
         }
     }
 
+    /// Forgets the messages so far, and the files that could be got: for whoever sends more than memory holds.
+    pub fn forget(&self) {
+        self.shared.change(|state| {
+            state.uploads.clear();
+            state.files.clear();
+        });
+    }
+
     /// Every client frame so far that would have become a prompt.
     #[must_use]
     pub fn prompts(&self) -> Vec<Prompt> {

@@ -124,7 +124,8 @@ impl Connection {
             return future::pending().await;
         }
         if !faults.answer_after.is_zero() {
-            sleep(faults.answer_after).await; // Also no time at all would be a millisecond.
+            // Even of no time at all a sleep is one of a millisecond.
+            sleep(faults.answer_after).await;
         }
         if let Some(status) = self.shared.change(|state| state.faults.refuse()) {
             return answer(http, StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), "").await;

@@ -31,14 +31,20 @@ impl Sayer {
         self.message(id, Some(text), reply_to, None);
     }
 
-    /// A reply with a file, which `GET /files/…` then has for as long as the double lives. Returns its message id.
+    /// A reply with a file, which `GET /files/…` then has until the double is told to forget. Returns its message id.
     pub fn say_file(&self, text: Option<&str>, reply_to: Option<&str>, name: &str, bytes: impl Into<Bytes>) -> String {
-        let ending = ending(name);
-        let stored = format!("{}-{:06x}{ending}", epoch_ms(), fastrand::u32(..1 << 24));
-        self.shared.change(|state| state.files.insert(stored.clone(), bytes.into()));
+        let url = self.keep_file(name, bytes);
         let id = self.next_id();
-        self.message(&id, text, reply_to, Some(json!({"url": format!("/files/{stored}"), "name": name})));
+        self.message(&id, text, reply_to, Some(json!({"url": url, "name": name})));
         id
+    }
+
+    /// Has a file to be got, of which nobody is told. Returns its url, `/files/…`.
+    pub fn keep_file(&self, name: &str, bytes: impl Into<Bytes>) -> String {
+        let stored = format!("{}-{:06x}{}", epoch_ms(), fastrand::u32(..1 << 24), ending(name));
+        let url = format!("/files/{stored}");
+        self.shared.change(|state| state.files.insert(stored, bytes.into()));
+        url
     }
 
     /// A reply whose text is so many bytes long: past what a client takes, say. Returns its message id.

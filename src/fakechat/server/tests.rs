@@ -1,5 +1,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::super::download::{FetchError, fetch};
 use super::super::frame::Frame;
 use super::super::peer::{PATIENCE, run};
 use super::super::socket::{Event, connect};
@@ -98,6 +99,19 @@ fn a_wait_in_vain_tells_what_came() {
     let double = Double::start(0).unwrap();
     run(post(double.port(), &text("x", "y"))).unwrap();
     double.wait_uploads(Duration::from_millis(10), |uploads| uploads.len() == 2);
+}
+
+#[test]
+fn what_nobody_was_told_of_can_be_got_until_all_is_forgotten() {
+    let (double, dir) = (Double::start(0).unwrap(), tempfile::tempdir().unwrap());
+    let url = double.keep_file("a.txt", "abc");
+    run(async {
+        post(double.port(), &text("x", "y")).await.unwrap();
+        assert_eq!(fetch(double.port(), &url, &dir.path().join("a"), 9).await.unwrap(), 3);
+        double.forget();
+        assert!(matches!(fetch(double.port(), &url, &dir.path().join("b"), 9).await, Err(FetchError::Refused(404))));
+    });
+    assert!(double.uploads().is_empty());
 }
 
 #[test]
