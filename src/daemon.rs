@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use crate::actor::supervisor::{Stage, Supervisor};
 use crate::actor::wires::Wires;
+use crate::beat;
 use crate::config::{Config, Side, changed_needing_restart};
 use crate::control::server;
 use crate::control::wire::{SideState, Status};
@@ -54,7 +55,7 @@ pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
     }
     let _held = lock(&config)?;
     let stream = Stream::open(&config.paths.stream)?;
-    let system = System::with_tokio_rt(runtime);
+    let system = System::with_tokio_rt(|| beat::start(runtime));
     let ended = system.block_on(async {
         let listener = server::listen(&server::path(&config.paths.spool()))?;
         serve(config, flag, stream.clone(), listener).await

@@ -14,7 +14,9 @@ use actix::prelude::*;
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::sleep_until;
 
+use crate::beat;
 use crate::config::{Config, Side};
 use crate::control::wire::ActorStatus;
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor, ToWitness};
@@ -33,8 +35,8 @@ use super::witness::{self, Witness};
 #[cfg(debug_assertions)]
 use crate::message::Fault;
 
-/// How often each actor is asked whether it is there. Long, for each time wakes the machine.
-const TICK: Duration = Duration::from_secs(5);
+/// How often each actor is asked whether it is there. Long, for each time wakes the machine: at each beat.
+const TICK: Duration = beat::BEAT;
 /// An actor that has not answered by so many ticks is frozen.
 const PATIENCE: u32 = 3;
 /// The wait before an actor's first restart; it doubles.
@@ -201,7 +203,8 @@ impl Supervisor {
                 running.ping.do_send(Ping);
             }
         }
-        ctx.run_later(self.tick, Self::tick);
+        let next = sleep_until(beat::within(self.tick)).into_actor(self);
+        ctx.spawn(next.map(|(), act, ctx| act.tick(ctx)));
     }
 
     fn show(&self) {

@@ -1,0 +1,67 @@
+//! The beat: instants at which what comes again and again is done together, so that one waking of the machine serves
+//! all of it.
+//!
+//! tokio keeps timers in a wheel, which counts milliseconds from the start of its runtime. A timer that ends on a border
+//! of the wheel's coarse slots wakes its thread once. Any other wakes it up to three times: when its coarse slot begins,
+//! when the finer one in that does, and when it is due. So the beats are those borders. Were the wheel another one, it
+//! would cost some more wakings and nothing else.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The time between two beats: a coarse slot of tokio's wheel, 64 times 64 ms.
+pub const BEAT: Duration = Duration::from_millis(64 * 64);
+/// The start of the wheel has to be known so well: it rounds up to this.
+const SHARP: Duration = Duration::from_millis(1);
+/// So often a runtime is made until its start is known that well; mostly once.
+const TRIES: u32 = 4;
+
+static START: OnceLock<Instant> = OnceLock::new();
+
+/// Makes a runtime, and counts the beats from its start.
+pub fn start<R>(make: impl Fn() -> R) -> R {
+    for _ in 1..TRIES {
+        let before = Instant::now();
+        let runtime = make();
+        if before.elapsed() < SHARP {
+            START.get_or_init(|| before);
+            return runtime;
+        }
+    }
+    make()
+}
+
+/// The last beat that is at most so far away; where there is none, the very instant.
+#[must_use]
+pub fn within(most: Duration) -> Instant {
+    let now = Instant::now();
+    START.get().and_then(|start| last(*start, now, most)).unwrap_or(now + most)
+}
+
+fn last(start: Instant, now: Instant, most: Duration) -> Option<Instant> {
+    let beats = (now + most).duration_since(start).as_millis() / BEAT.as_millis();
+    let at = start + BEAT * u32::try_from(beats).ok()?;
+    (at > now).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_meet_at_the_last_beat_within_reach() {
+        let start = Instant::now();
+        let at = |from: u64, most: u64| {
+            let found = last(start, start + Duration::from_millis(from), Duration::from_millis(most));
+            found.map(|found| (found - start).as_millis())
+        };
+        assert_eq!(at(0, 4096), Some(4096));
+        assert_eq!(at(4096, 4096), Some(8192), "a tick leads to the next");
+        assert_eq!(at(4100, 4096), Some(8192), "also a late one");
+        assert_eq!((at(4096, 25_000), at(9_000, 25_000)), (Some(28_672), Some(32_768)));
+        assert_eq!((at(0, 50), at(4_000, 50)), (None, None), "shorter than a beat, and none in reach");
+        assert_eq!(at(4_095, 50), Some(4096));
+    }
+}
