@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The time between two beats: a coarse slot of tokio's wheel, 64 times 64 ms.
-pub const BEAT: Duration = Duration::from_millis(64 * 64);
+/// The time between two beats: two coarse slots of tokio's wheel, of 64 times 64 ms. Each wakes a machine that may have
+/// nothing else to do.
+pub const BEAT: Duration = Duration::from_millis(2 * 64 * 64);
 /// The start of the wheel has to be known so well: it rounds up to this.
 const SHARP: Duration = Duration::from_millis(1);
 /// So often a runtime is made until its start is known that well; mostly once.
@@ -57,11 +58,11 @@ mod tests {
             let found = last(start, start + Duration::from_millis(from), Duration::from_millis(most));
             found.map(|found| (found - start).as_millis())
         };
-        assert_eq!(at(0, 4096), Some(4096));
-        assert_eq!(at(4096, 4096), Some(8192), "a tick leads to the next");
-        assert_eq!(at(4100, 4096), Some(8192), "also a late one");
-        assert_eq!((at(4096, 25_000), at(9_000, 25_000)), (Some(28_672), Some(32_768)));
-        assert_eq!((at(0, 50), at(4_000, 50)), (None, None), "shorter than a beat, and none in reach");
-        assert_eq!(at(4_095, 50), Some(4096));
+        assert_eq!(at(0, 8192), Some(8192));
+        assert_eq!(at(8192, 8192), Some(16_384), "a tick leads to the next");
+        assert_eq!(at(8200, 8192), Some(16_384), "also a late one");
+        assert_eq!((at(8192, 25_000), at(15_000, 25_000)), (Some(32_768), Some(32_768)));
+        assert_eq!((at(0, 50), at(8_000, 50)), (None, None), "shorter than a beat, and none in reach");
+        assert_eq!(at(8_191, 50), Some(8192));
     }
 }

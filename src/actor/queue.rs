@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::error::{During, Result};
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
 use crate::queue::{Effect, Event, Receipt, Settings};
-use crate::spool::Store;
+use crate::spool::{Store, pause};
 use crate::spooler::{Outcome, Spooler};
 use crate::transcript::issued::{self, Issuer};
 
@@ -22,7 +22,7 @@ use crate::message::Fault;
 /// The actor's name.
 pub const NAME: &str = "queue";
 /// At every so-manieth ping it looks at the disk with nothing else to do there: each time wakes a thread.
-const TICK_EVERY: u32 = 2;
+const TICK_EVERY: u32 = 8;
 
 /// The actor.
 pub struct Queue {
@@ -113,6 +113,12 @@ impl Queue {
         }));
     }
 
+    /// Whether a person made or removed the file that pauses.
+    fn pause_file_has_news(&self) -> bool {
+        let there = pause::file(&self.wires.config().paths.spool()).symlink_metadata().is_ok();
+        self.spooler.is_some() && there != self.wires.board.borrow().queue.paused.is_some()
+    }
+
     fn carry_out(&mut self, outcome: Outcome, ctx: &mut Context<Self>) {
         let now = self.wires.now();
         for effect in outcome.effects {
@@ -171,7 +177,7 @@ impl Handler<Ping> for Queue {
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
         self.wires.answer_ping(NAME);
         self.pings = self.pings.wrapping_add(1);
-        if self.pings.is_multiple_of(TICK_EVERY) {
+        if self.pause_file_has_news() || self.pings.is_multiple_of(TICK_EVERY) {
             self.pending.push(Event::Tick);
             self.pump(ctx);
         }

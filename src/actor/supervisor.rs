@@ -37,8 +37,8 @@ use crate::message::Fault;
 
 /// How often each actor is asked whether it is there. Long, for each time wakes the machine: at each beat.
 const TICK: Duration = beat::BEAT;
-/// An actor that has not answered by so many ticks is frozen.
-const PATIENCE: u32 = 3;
+/// An actor that has not answered so many pings by the next is frozen.
+const PATIENCE: u32 = 2;
 /// The wait before an actor's first restart; it doubles.
 const BACK_OFF: Duration = Duration::from_millis(100);
 /// The longest wait before a restart.
@@ -360,7 +360,7 @@ fn expose<A: Actor<Context = Context<A>> + Handler<Fault>>(wires: &Wires, name: 
 #[cfg(not(debug_assertions))]
 fn expose<A>(_: &Wires, _: &'static str, _: &A) {}
 
-/// The tick; in test builds another can be given, so that no test waits for a frozen actor's full 15 s.
+/// The tick; in test builds another can be given, so that no test waits for a frozen actor's full 16 s.
 fn tick() -> Duration {
     #[cfg(debug_assertions)]
     if let Some(millis) = std::env::var("ANNA_RELAY_TEST_TICK_MS").ok().and_then(|millis| millis.parse().ok()) {

@@ -107,10 +107,12 @@ impl Fs for RealFs {
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let file = open_regular(path)?;
-        if file.metadata()?.len() > MAX_DOCUMENT {
+        let len = file.metadata()?.len();
+        if len > MAX_DOCUMENT {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is larger than any hand-off can be"));
         }
-        let mut bytes = Vec::new();
+        // With room for one byte more the end is seen at once.
+        let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default() + 1);
         file.take(MAX_DOCUMENT).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
