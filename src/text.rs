@@ -46,7 +46,9 @@ pub fn on_one_line(text: &str) -> Cow<'_, str> {
 pub fn one_line(text: &str, max_chars: usize) -> String {
     let text = text.trim();
     // Nothing gets shorter by being made visible but for CRLF, so twice as much is always enough.
-    let end = text.char_indices().nth(max_chars.saturating_mul(2)).map_or(text.len(), |(at, _)| at);
+    let enough = max_chars.saturating_mul(2);
+    let end = if text.len() <= enough { None } else { text.char_indices().nth(enough) };
+    let end = end.map_or(text.len(), |(at, _)| at);
     let line = on_one_line(&text[..end]);
     if end == text.len() && columns(&line) <= max_chars {
         return line.into_owned();

@@ -1,5 +1,6 @@
 //! `list` and `show`: read the spool, beside whoever writes it.
 
+use std::cmp::Reverse;
 use std::panic::resume_unwind;
 
 use serde_json::Value;
@@ -7,6 +8,7 @@ use time::OffsetDateTime;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::handoff::Id;
 use crate::handoff::life::State;
 use crate::handoff::listed::Listed;
 use crate::spool::read::Reader;
@@ -31,20 +33,25 @@ pub fn list(config: &Config, args: &super::List) -> Result<()> {
     let reader = Reader::new(&config.paths.spool());
     let mut places = reader.places(&states)?;
     places.truncate(args.limit.unwrap_or(usize::MAX));
-    let mut listed = Vec::with_capacity(places.len());
-    for loaded in shared_out(&places, |(id, state)| reader.load_at(*id, *state)) {
-        match loaded {
-            Ok(Some((handoff, state))) if states.contains(&state) => listed.push(Listed { handoff, state }),
-            // It was moved or deleted meanwhile.
-            Ok(_) => {}
-            Err(error) => out::say(&render::error(&error)),
+    let load = |(id, seen): &(Id, State)| match reader.load_at(*id, *seen) {
+        Ok(Some((handoff, state))) if states.contains(&state) => Some(Listed { handoff, state }),
+        // It was moved or deleted meanwhile.
+        Ok(_) => None,
+        Err(error) => {
+            out::say(&render::error(&error));
+            None
         }
-    }
-    listed.sort_by_key(|one| std::cmp::Reverse((one.handoff.created, one.handoff.id)));
+    };
+    let age = |one: &Listed| Reverse((one.handoff.created, one.handoff.id));
     let now = OffsetDateTime::now_utc();
     if args.output.json {
-        return out::print_line(&array(&shared_out(&listed, |one| element(one.document(now)))));
+        let write = |place: &_| load(place).map(|one| (age(&one), element(one.document(now))));
+        let mut elements: Vec<_> = shared_out(&places, write).into_iter().flatten().collect();
+        elements.sort_unstable_by_key(|(age, _)| *age);
+        return out::print_all(array(elements.iter().map(|(_, text)| text.as_str())).chain(["\n"]));
     }
+    let mut listed: Vec<Listed> = shared_out(&places, load).into_iter().flatten().collect();
+    listed.sort_by_key(age);
     out::print(&render::list(&listed, now, out::width(), &Style::detect(out::is_terminal())))
 }
 
@@ -65,13 +72,16 @@ fn shared_out<T: Sync, R: Send>(all: &[T], each: impl Fn(&T) -> R + Sync) -> Vec
 
 /// A document as it stands in an array of several.
 fn element(document: Value) -> String {
-    let alone = format!("{:#}", Value::Array(vec![document]));
+    // A document has text for its keys, so it can be written.
+    let alone = serde_json::to_string_pretty(&[document]).unwrap_or_default();
     alone.trim_start_matches("[\n").trim_end_matches("\n]").to_owned()
 }
 
-/// An array of such elements.
-fn array(elements: &[String]) -> String {
-    if elements.is_empty() { "[]".to_owned() } else { format!("[\n{}\n]", elements.join(",\n")) }
+/// The pieces of an array of such elements.
+fn array<'a>(elements: impl ExactSizeIterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
+    let end = if elements.len() == 0 { "[]" } else { "\n]" };
+    let pieces = elements.enumerate().flat_map(|(n, element)| [if n == 0 { "[\n" } else { ",\n" }, element]);
+    pieces.chain([end])
 }
 
 /// Shows one hand-off, whole.
@@ -109,7 +119,8 @@ mod tests {
     fn documents_put_together_are_the_array_of_them() {
         for documents in [vec![], vec![json!({"a": [], "b": {"c": "[\n"}})], vec![json!({"a": "\n]"}), json!({})]] {
             let elements: Vec<String> = documents.iter().cloned().map(element).collect();
-            assert_eq!(array(&elements), format!("{:#}", Value::Array(documents)));
+            let pieces = array(elements.iter().map(String::as_str));
+            assert_eq!(pieces.collect::<String>(), format!("{:#}", Value::Array(documents)));
         }
     }
 }
