@@ -46,13 +46,20 @@ pub fn list(config: &Config, args: &super::List) -> Result<()> {
     let now = OffsetDateTime::now_utc();
     if args.output.json {
         let write = |place: &_| load(place).map(|one| (age(&one), element(one.document(now))));
-        let mut elements: Vec<_> = shared_out(&places, write).into_iter().flatten().collect();
-        elements.sort_unstable_by_key(|(age, _)| *age);
-        return out::print_all(array(elements.iter().map(|(_, text)| text.as_str())).chain(["\n"]));
+        let elements = in_order(shared_out(&places, write));
+        return out::print_all(array(elements.iter().map(String::as_str)).chain(["\n"]));
     }
-    let mut listed: Vec<Listed> = shared_out(&places, load).into_iter().flatten().collect();
-    listed.sort_by_key(age);
-    out::print(&render::list(&listed, now, out::width(), &Style::detect(out::is_terminal())))
+    let width = out::width();
+    let show = |place: &_| load(place).map(|one| (age(&one), render::line(&one, now, width)));
+    let lines = in_order(shared_out(&places, show));
+    out::print(&render::list(&lines, width, &Style::detect(out::is_terminal())))
+}
+
+/// The newest first.
+fn in_order<A: Ord + Copy, T>(found: Vec<Option<(A, T)>>) -> Vec<T> {
+    let mut found: Vec<(A, T)> = found.into_iter().flatten().collect();
+    found.sort_unstable_by_key(|(age, _)| *age);
+    found.into_iter().map(|(_, what)| what).collect()
 }
 
 /// Does it to each, by some threads where there are many. In the order given.
