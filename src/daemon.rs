@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use crate::actor::supervisor::{Stage, Supervisor};
 use crate::actor::wires::Wires;
+use crate::beat;
 use crate::config::{Config, Side, changed_needing_restart};
 use crate::control::server;
 use crate::control::wire::{SideState, Status};
@@ -34,12 +35,12 @@ const ANSWER_WITHIN: Duration = Duration::from_millis(500);
 const DRAIN_WITHIN: Duration = Duration::from_secs(4);
 /// How long the stream may take for its last lines.
 const FLUSH_WITHIN: Duration = Duration::from_millis(500);
-/// How long a thread that may block is kept for the next one who needs it: longer than the time between two ticks of
-/// the Queue, or each of them starts one.
-const KEEP_WORKERS: Duration = Duration::from_secs(60);
-/// The actors' thread has to come round within this time, or the process ends, for systemd to start it again. Far
-/// above any wait that a busy machine makes.
-const STUCK_AFTER: Duration = Duration::from_secs(30);
+/// How long a thread that may block is kept for the next one who needs it: over a pause in a conversation, for while
+/// nothing happens none is needed.
+const KEEP_WORKERS: Duration = Duration::from_secs(10);
+/// The actors' thread has to come round within this time, twice in a row, or the process ends, for systemd to start it
+/// again. Far above any wait that a busy machine makes.
+const STUCK_AFTER: Duration = Duration::from_secs(20);
 
 /// Runs the bridge until it is told to stop.
 ///
@@ -73,6 +74,7 @@ pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
 #[expect(clippy::expect_used, reason = "actix takes a function that cannot fail")]
 fn runtime() -> tokio::runtime::Runtime {
     let mut builder = tokio::runtime::Builder::new_current_thread();
+    beat::start();
     builder.enable_all().thread_keep_alive(KEEP_WORKERS).max_blocking_threads(WORKERS);
     builder.build().expect("starting the runtime")
 }
@@ -97,9 +99,10 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
     let (stage, mut watch) = watch::channel(Stage::Starting);
     let _at_rest = wires.spool_guard();
     let beat = watch_thread()?;
+    let under_systemd = std::env::var_os("NOTIFY_SOCKET").is_some();
     let supervisor = Supervisor::new(Rc::clone(&wires), listener, stage, move |wires: &Wires, all_well| {
         beat.store(true, Ordering::Relaxed);
-        if all_well {
+        if all_well && under_systemd {
             tell_systemd(&[NotifyState::Watchdog, NotifyState::Status(&status_line(wires))]);
         }
     });
@@ -259,10 +262,10 @@ fn watch_thread() -> Result<Arc<AtomicBool>> {
     let watching = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
         let mut missed = 0;
         loop {
-            std::thread::sleep(STUCK_AFTER / 2);
+            std::thread::sleep(STUCK_AFTER);
             missed = if alive.swap(false, Ordering::Relaxed) { 0 } else { missed + 1 };
             // Once may be a process that was stopped as a whole, and has just been let go on.
-            if missed > 2 {
+            if missed > 1 {
                 tracing::error!("the bridge is stuck; it ends, to be started again");
                 std::process::exit(i32::from(Kind::PartFailed.exit_code()));
             }

@@ -45,14 +45,14 @@ pub struct Judge {
 struct Memory {
     lookup: Lookup,
     session: Option<(SessionKey, Session)>,
-    live: Option<Live>,
+    seen: Option<Seen>,
 }
 
-/// A live session as it was last seen, with what it was told from: while none of that changes, it is live.
+/// A live session or a stranger as it was last seen, with what it was told from: while none of that changes, it is one.
 #[derive(Clone, Debug)]
-struct Live {
+struct Seen {
     verdict: Verdict,
-    /// The listener and its ancestors up to the session, each with what a glimpse of it showed.
+    /// The listener and, of a fakechat, its ancestors up to the session, each with what a glimpse of it showed.
     chain: Vec<(SessionKey, read::Glimpse)>,
 }
 
@@ -69,15 +69,15 @@ impl Judge {
         Judge::new(rustix::process::geteuid().as_raw())
     }
 
-    /// The live session that was seen at this port, if nothing of what that was told from has changed. It costs some
-    /// microseconds and waits for nothing but the kernel's own tables.
+    /// The live session or the stranger that was seen at this port, if nothing of what that was told from has changed. It
+    /// costs some microseconds and waits for nothing but the kernel's own tables.
     pub fn still(&self, port: u16) -> Option<Verdict> {
         let memory = self.ports.get(&port)?;
-        let live = memory.live.as_ref()?;
-        let (listener, _) = live.chain.first()?;
+        let seen = memory.seen.as_ref()?;
+        let (listener, _) = seen.chain.first()?;
         let holds = memory.lookup.still(port) == Some(listener.pid);
         let unchanged = |(key, before): &(SessionKey, read::Glimpse)| read::glimpse(*key).as_ref() == Some(before);
-        (holds && live.chain.iter().all(unchanged)).then(|| live.verdict.clone())
+        (holds && seen.chain.iter().all(unchanged)).then(|| seen.verdict.clone())
     }
 
     /// Who would be reached at this port. Blocks on the kernel's own tables, and some 15 ms more
@@ -100,7 +100,7 @@ impl Judge {
     fn look(&mut self, port: u16) -> Verdict {
         let own_uid = self.own_uid;
         let memory = self.ports.entry(port).or_default();
-        memory.live = None;
+        memory.seen = None;
         let holders = match memory.lookup.holders(port) {
             Ok(Holders::Nobody) => return Verdict::Free,
             Ok(Holders::Processes(pids)) => pids,
@@ -117,11 +117,15 @@ impl Judge {
         let is_same = |listener: &SessionKey| table.get(&listener.pid).is_some_and(|now| now.key() == *listener);
         let previous = remembered.filter(|(listener, _)| is_same(listener)).map(|(_, session)| session);
         let verdict = family::judge(&Question { port, own_uid, holders: &holders, table: &table, previous });
-        if let Verdict::Live { listener, session } = &verdict {
-            memory.session = Some((listener.key(), session.clone()));
-            let chain = chain(listener, session, &table);
-            memory.live = chain.map(|chain| Live { verdict: verdict.clone(), chain });
-        }
+        let chain = match &verdict {
+            Verdict::Live { listener, session } => {
+                memory.session = Some((listener.key(), session.clone()));
+                chain(listener, session, &table)
+            }
+            Verdict::Foreign { pid: Some(pid), .. } => table.get(pid).and_then(alone),
+            _ => None,
+        };
+        memory.seen = chain.map(|chain| Seen { verdict: verdict.clone(), chain });
         verdict
     }
 }
@@ -144,6 +148,12 @@ fn chain(listener: &Process, session: &Session, table: &Table) -> Option<Vec<(Se
         process = table.get(&process.parent)?;
     }
     None
+}
+
+/// What a stranger is told from: itself, as long as it is the program that was looked at.
+fn alone(stranger: &Process) -> Option<Vec<(SessionKey, read::Glimpse)>> {
+    let seen = read::glimpse(stranger.key()).filter(|seen| seen.name == stranger.name)?;
+    Some(vec![(stranger.key(), seen)])
 }
 
 /// The verdict on a process that cannot be seen.

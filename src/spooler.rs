@@ -266,7 +266,7 @@ impl<F: Fs> Spooler<F> {
     }
 
     fn count(&mut self) {
-        let ids = |state| self.store.ids(state).map(|ids| ids.len());
+        let ids = |state| self.store.count_ids(state);
         let counts = ids(State::Done).and_then(|done| Ok((done, ids(State::Failed)?, self.store.count(CORRUPT)?)));
         self.count_due = counts.is_err();
         match counts {

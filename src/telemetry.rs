@@ -27,8 +27,8 @@ use crate::text;
 
 /// Log files that are kept, one a day: two weeks.
 const KEEP_FILES: usize = 14;
-/// Lines that may wait for a writer: some MiB, and minutes of a busy bridge.
-const MAX_WAITING: usize = 16_384;
+/// Lines that may wait for a writer: seconds of a busy bridge. Their places take 40 bytes each from the start.
+const MAX_WAITING: usize = 2_048;
 
 /// Keeps the log going: its drop writes what is left, so it belongs in `main`.
 #[must_use]

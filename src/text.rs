@@ -12,7 +12,7 @@ const BREAK: &str = " ⏎ ";
 /// characters, bidirectional overrides, zero-width and other invisible formatting, odd line separators.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c| c != '\n' && is_hidden(c)) {
+    if is_plain(text) || !text.contains(|c| c != '\n' && is_hidden(c)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -25,6 +25,11 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Whether it is letters, digits and the like, as most text is: told without a look at each character by itself.
+fn is_plain(text: &str) -> bool {
+    text.bytes().fold(true, |plain, byte| plain & (matches!(byte, b' '..=b'~') | (byte == b'\n')))
 }
 
 /// The text on one line: [`visible`], its line breaks shown too.
@@ -41,7 +46,9 @@ pub fn on_one_line(text: &str) -> Cow<'_, str> {
 pub fn one_line(text: &str, max_chars: usize) -> String {
     let text = text.trim();
     // Nothing gets shorter by being made visible but for CRLF, so twice as much is always enough.
-    let end = text.char_indices().nth(max_chars.saturating_mul(2)).map_or(text.len(), |(at, _)| at);
+    let enough = max_chars.saturating_mul(2);
+    let end = if text.len() <= enough { None } else { text.char_indices().nth(enough) };
+    let end = end.map_or(text.len(), |(at, _)| at);
     let line = on_one_line(&text[..end]);
     if end == text.len() && columns(&line) <= max_chars {
         return line.into_owned();
@@ -69,7 +76,7 @@ pub fn count(n: usize, one: &str) -> String {
 /// How many columns a terminal gives the text.
 #[must_use]
 pub fn columns(text: &str) -> usize {
-    text.chars().map(char_columns).sum()
+    if text.is_ascii() { text.len() } else { text.chars().map(char_columns).sum() }
 }
 
 /// Close enough: the blocks that terminals draw two columns wide, and the marks that they draw on the

@@ -1,7 +1,7 @@
 //! Control: answers at the control socket. `status` is read off the board, so it waits for no other actor.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,8 @@ use std::time::Duration;
 use actix::prelude::*;
 use serde_json::Value;
 use tokio::net::UnixListener;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::control::server::{self, MAX_CLIENTS};
@@ -69,24 +70,62 @@ impl Actor for Control {
     }
 }
 
+/// A client that was let in.
+struct Client {
+    /// Whether it waits for an answer.
+    asks: Rc<Cell<bool>>,
+    task: JoinHandle<()>,
+}
+
 /// Lets clients in, and serves each by a task of its own.
 async fn accept(listener: Arc<UnixListener>, wires: Rc<Wires>, desk: Rc<RefCell<Desk>>) {
-    let room = Arc::new(Semaphore::new(MAX_CLIENTS));
+    let mut clients: VecDeque<Client> = VecDeque::new();
     loop {
-        let Ok(seat) = Arc::clone(&room).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let (wires, desk) = (Rc::clone(&wires), Rc::clone(&desk));
-                actix_rt::spawn(async move {
-                    server::serve(stream, |command| answer(Rc::clone(&wires), Rc::clone(&desk), command)).await;
-                    drop(seat);
+            Ok((stream, _)) if make_room(&mut clients) => {
+                let (wires, desk, asks) = (Rc::clone(&wires), Rc::clone(&desk), Rc::new(Cell::new(false)));
+                let asking = Rc::clone(&asks);
+                let serving = server::serve(stream, move |command| {
+                    let (asks, answering) = (Asks::of(&asking), answer(Rc::clone(&wires), Rc::clone(&desk), command));
+                    async {
+                        let (reply, one) = answering.await;
+                        (reply, (one, asks))
+                    }
                 });
+                clients.push_back(Client { asks, task: actix_rt::spawn(serving) });
             }
+            Ok(_) => tracing::warn!("a client was turned away from the control socket: {MAX_CLIENTS} wait for answers"),
             Err(error) => {
                 tracing::warn!(%error, "letting a client in at the control socket");
                 tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
+    }
+}
+
+/// Whether there is room for one more: where there is not, the one goes that was let in first of those that ask nothing.
+fn make_room(clients: &mut VecDeque<Client>) -> bool {
+    clients.retain(|client| !client.task.is_finished());
+    if clients.len() < MAX_CLIENTS {
+        return true;
+    }
+    let idle = clients.iter().position(|client| !client.asks.get()).and_then(|at| clients.remove(at));
+    idle.inspect(|client| client.task.abort()).is_some()
+}
+
+/// A client waits for an answer, until this is dropped.
+struct Asks(Rc<Cell<bool>>);
+
+impl Asks {
+    fn of(client: &Rc<Cell<bool>>) -> Asks {
+        client.set(true);
+        Asks(Rc::clone(client))
+    }
+}
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        self.0.set(false);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::control::wire::{Activity, HolderStatus, SessionStatus};
 use crate::handoff::SessionKey;
 use crate::message::{Judge, Ping, Reload, Seen, ToQueue, ToSide};
 use crate::port::end::EndCause;
-use crate::port::registry::{self, Entry};
+use crate::port::registry::{self, Entry, Mark};
 use crate::port::{self, Orphan, Session, Verdict};
 use crate::queue::event::{Doing, Event};
 
@@ -31,11 +31,8 @@ use crate::message::Fault;
 pub const NAME: &str = "orphan_reaper";
 /// How long a verdict is waited for: it takes less than a millisecond, or some 10 where all processes are looked at.
 pub const JUDGE_WITHIN: Duration = Duration::from_secs(5);
-/// What the sessions are doing is read at every so-manieth sweep: each time wakes a thread, and what follows from it
-/// waits for a person.
-const READ_EVERY: u32 = 2;
-/// The same while nothing is with the brain.
-const READ_IDLE_EVERY: u32 = 4;
+/// Where anybody may hold the port it is only shown who does, so it is looked at every so-manieth ping.
+const LOOK_AT_ANY_EVERY: u32 = 2;
 
 /// The actor.
 pub struct OrphanReaper {
@@ -57,6 +54,8 @@ struct Port {
     survivor: Option<SessionKey>,
     /// The live session, with what it was last seen to do.
     session: Option<(SessionKey, Option<Entry>)>,
+    /// Tells whether what it does has to be read anew.
+    mark: Option<Mark>,
     deaf: Deaf,
 }
 
@@ -137,7 +136,8 @@ impl OrphanReaper {
         self.wires.board.borrow_mut().side(side).holder = holder;
         let key = session.map(Session::key);
         if self.port(side).session.as_ref().map(|(key, _)| *key) != key {
-            self.port(side).session = key.map(|key| (key, None));
+            let port = self.port(side);
+            (port.session, port.mark) = (key.map(|key| (key, None)), None);
             self.read_activity(ctx);
         }
         self.show_session(side);
@@ -152,20 +152,24 @@ impl OrphanReaper {
         self.wires.board.borrow_mut().side(side).session = session;
     }
 
-    /// Reads what the live sessions are doing.
-    fn read_activity(&self, ctx: &mut Context<Self>) {
-        let sessions = self.ports.each_ref().map(|port| port.session.as_ref().map(|(key, _)| *key));
-        if sessions == [None; 2] {
-            return;
-        }
-        let reading =
-            tokio::task::spawn_blocking(move || sessions.map(|key| key.map(|key| (key, registry::activity(key)))));
-        ctx.spawn(reading.into_actor(self).map(|read, act, _| {
-            for (side, read) in Side::BOTH.into_iter().zip(read.into_iter().flatten()) {
-                let Some((key, entry)) = read else { continue };
-                act.does(side, key, entry);
+    /// Reads what the live sessions are doing, as far as that may have changed.
+    fn read_activity(&mut self, ctx: &mut Context<Self>) {
+        for side in Side::BOTH {
+            let Some((key, known)) = self.port(side).session.clone() else { continue };
+            let mark = Mark::of(key);
+            if mark.is_some() && self.port(side).mark == mark {
+                self.does(side, key, known);
+                continue;
             }
-        }));
+            let reading = tokio::task::spawn_blocking(move || registry::activity(key));
+            ctx.spawn(reading.into_actor(self).map(move |read, act, _| {
+                let Ok(entry) = read else { return };
+                if act.port(side).session.as_ref().is_some_and(|(now, _)| *now == key) {
+                    act.port(side).mark = mark;
+                }
+                act.does(side, key, entry);
+            }));
+        }
     }
 
     fn does(&mut self, side: Side, key: SessionKey, entry: Option<Entry>) {
@@ -248,9 +252,8 @@ impl Handler<Ping> for OrphanReaper {
     /// The Supervisor's ping is also the time to sweep.
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
         self.wires.answer_ping(NAME);
-        // Where anybody may hold the port it is only shown who does, and a stranger costs a look at all processes.
         let any = self.wires.config().relay.holder == Holder::Any;
-        if !any || self.sweeps.is_multiple_of(READ_IDLE_EVERY) {
+        if !any || self.sweeps.is_multiple_of(LOOK_AT_ANY_EVERY) {
             for side in Side::BOTH {
                 // A side without a websocket looks itself, about as often.
                 if !std::mem::take(&mut self.port(side).asked) {
@@ -259,10 +262,7 @@ impl Handler<Ping> for OrphanReaper {
             }
         }
         self.sweeps = self.sweeps.wrapping_add(1);
-        let nothing_there = self.wires.board.borrow().queue.counts.brain == 0;
-        if self.sweeps.is_multiple_of(if nothing_there { READ_IDLE_EVERY } else { READ_EVERY }) {
-            self.read_activity(ctx);
-        }
+        self.read_activity(ctx);
     }
 }
 

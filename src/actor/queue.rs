@@ -10,6 +10,7 @@ use actix::prelude::*;
 use crate::config::Config;
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
 use crate::queue::{Effect, Event, Receipt};
+use crate::spool::pause;
 use crate::spooler::Snapshot;
 
 use super::wires::Wires;
@@ -21,7 +22,7 @@ use crate::message::Fault;
 /// The actor's name.
 pub const NAME: &str = "queue";
 /// At every so-manieth ping it looks at the disk with nothing else to do there: each time wakes a thread.
-const TICK_EVERY: u32 = 2;
+const TICK_EVERY: u32 = 8;
 
 /// The actor.
 pub struct Queue {
@@ -54,6 +55,12 @@ impl Queue {
         for (number, text) in &*self.wires.notices.borrow() {
             self.give(Event::Notify { text: text.clone(), receipt: Receipt::Notice(*number) });
         }
+    }
+
+    /// Whether a person made or removed the file that pauses.
+    fn pause_file_has_news(&self) -> bool {
+        let there = pause::file(&self.wires.config().paths.spool()).symlink_metadata().is_ok();
+        there != self.wires.board.borrow().queue.paused.is_some()
     }
 
     fn show(&self, snapshot: Snapshot) {
@@ -131,7 +138,7 @@ impl Handler<Ping> for Queue {
     fn handle(&mut self, _: Ping, _: &mut Self::Context) {
         self.wires.answer_ping(NAME);
         self.pings = self.pings.wrapping_add(1);
-        if self.pings.is_multiple_of(TICK_EVERY) {
+        if self.pause_file_has_news() || self.pings.is_multiple_of(TICK_EVERY) {
             self.give(Event::Tick);
         }
     }

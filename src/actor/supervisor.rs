@@ -14,7 +14,9 @@ use actix::prelude::*;
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::sleep_until;
 
+use crate::beat;
 use crate::config::{Config, Side};
 use crate::control::wire::ActorStatus;
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor, ToWitness};
@@ -33,10 +35,10 @@ use super::witness::{self, Witness};
 #[cfg(debug_assertions)]
 use crate::message::Fault;
 
-/// How often each actor is asked whether it is there. Long, for each time wakes the machine.
-const TICK: Duration = Duration::from_secs(5);
-/// An actor that has not answered by so many ticks is frozen.
-const PATIENCE: u32 = 3;
+/// How often each actor is asked whether it is there. Long, for each time wakes the machine: at each beat.
+const TICK: Duration = beat::BEAT;
+/// An actor that has not answered so many pings by the next is frozen.
+const PATIENCE: u32 = 2;
 /// The wait before an actor's first restart; it doubles.
 const BACK_OFF: Duration = Duration::from_millis(100);
 /// The longest wait before a restart.
@@ -201,7 +203,8 @@ impl Supervisor {
                 running.ping.do_send(Ping);
             }
         }
-        ctx.run_later(self.tick, Self::tick);
+        let next = sleep_until(beat::within(self.tick)).into_actor(self);
+        ctx.spawn(next.map(|(), act, ctx| act.tick(ctx)));
     }
 
     fn show(&self) {
@@ -357,7 +360,7 @@ fn expose<A: Actor<Context = Context<A>> + Handler<Fault>>(wires: &Wires, name: 
 #[cfg(not(debug_assertions))]
 fn expose<A>(_: &Wires, _: &'static str, _: &A) {}
 
-/// The tick; in test builds another can be given, so that no test waits for a frozen actor's full 15 s.
+/// The tick; in test builds another can be given, so that no test waits for a frozen actor's full 16 s.
 fn tick() -> Duration {
     #[cfg(debug_assertions)]
     if let Some(millis) = std::env::var("ANNA_RELAY_TEST_TICK_MS").ok().and_then(|millis| millis.parse().ok()) {

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use actix::prelude::*;
 
@@ -28,7 +28,9 @@ use crate::message::Fault;
 /// The actor's name.
 pub const NAME: &str = "witness";
 /// At every so-manieth ping it looks even if nothing seems to have changed.
-const LOOK_EVERY: u32 = 12;
+const LOOK_EVERY: u32 = 64;
+/// A folder that changed less than this ago may have changed again at what is the same time to its file system.
+const SETTLED: Duration = Duration::from_secs(2);
 /// So many sightings are kept for a Queue that falls.
 const RECENT: usize = 200;
 
@@ -47,7 +49,7 @@ pub struct Witness {
     again: bool,
     /// What the transcripts showed lately, to be told again to a Queue that was started again.
     recent: VecDeque<Sighted>,
-    /// When the inbox was last seen to change.
+    /// When the inbox last changed, if it was looked into long enough after that.
     changed: Option<SystemTime>,
     pings: u32,
 }
@@ -120,7 +122,10 @@ impl Witness {
                     self.take(entry, &mut receipts);
                 }
             }
-            Err(error) => tracing::warn!(%error, "looking into the inbox"),
+            Err(error) => {
+                self.changed = None;
+                tracing::warn!(%error, "looking into the inbox");
+            }
         }
         for side in Side::BOTH {
             self.wires.hooked[side as usize].set(receipts.is_hooked(side));
@@ -185,7 +190,10 @@ impl Witness {
     fn has_news(&mut self) -> bool {
         let inbox = self.wires.config().paths.spool().join(INBOX);
         let changed = std::fs::metadata(inbox).and_then(|meta| meta.modified()).ok();
-        std::mem::replace(&mut self.changed, changed) != changed
+        let is_news = self.changed != changed;
+        let is_settled = |at: &SystemTime| at.elapsed().is_ok_and(|age| age > SETTLED);
+        self.changed = changed.filter(is_settled);
+        is_news
     }
 }
 

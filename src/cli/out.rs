@@ -1,10 +1,13 @@
 //! Standard output: whoever reads it may go away at any time, as `head` does.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
 use serde_json::Value;
 
 use crate::error::{During, Result};
+
+/// What is written at a time of long output, bytes: what a pipe takes in one go.
+const PIECE: usize = 64 * 1024;
 
 /// Prints the text as it is.
 ///
@@ -15,12 +18,22 @@ pub fn print(text: &str) -> Result<()> {
     quiet(out.write_all(text.as_bytes()).and_then(|()| out.flush())).map(|_| ())
 }
 
+/// Prints these one after the other, without putting them together before.
+///
+/// # Errors
+/// Those of [`print()`].
+pub fn print_all<'a>(parts: impl IntoIterator<Item = &'a str>) -> Result<()> {
+    let mut out = BufWriter::with_capacity(PIECE, io::stdout().lock());
+    let written = parts.into_iter().try_for_each(|part| out.write_all(part.as_bytes()));
+    quiet(written.and_then(|()| out.flush())).map(|_| ())
+}
+
 /// Prints the text and a line feed.
 ///
 /// # Errors
 /// Those of [`print()`].
 pub fn print_line(text: &str) -> Result<()> {
-    print(&format!("{text}\n"))
+    print_all([text, "\n"])
 }
 
 /// Prints one JSON document.

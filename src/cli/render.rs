@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::text;
 
 pub use doctor::doctor;
-pub use list::list;
+pub use list::{Line, line, list};
 pub use show::show;
 pub use status::status;
 

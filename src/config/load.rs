@@ -2,7 +2,8 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use super::Config;
@@ -98,6 +99,10 @@ fn read(file: &Path) -> Result<Option<String>> {
         if about.is_dir() {
             return Err(ErrorKind::IsADirectory.into());
         }
+        if about.file_type().is_fifo() {
+            // It could be waited for for ever, also by a bridge that reads it again.
+            return Err(io::Error::new(ErrorKind::InvalidInput, "it is a pipe, not a file"));
+        }
         File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)
     }) {
         Ok(_) => {}
@@ -110,6 +115,7 @@ fn read(file: &Path) -> Result<Option<String>> {
         Err(cause) if cause.kind() == ErrorKind::IsADirectory => {
             return Err(fail(&"it is a folder", "name the file in it, mostly anna.toml"));
         }
+        Err(cause) if cause.kind() == ErrorKind::InvalidInput => return Err(fail(&cause, "put a file in its place")),
         Err(cause) => return Err(fail(&cause, "make the file readable for this user")),
     }
     if bytes.len() as u64 > MAX_BYTES {
@@ -178,7 +184,9 @@ mod tests {
         assert!(error("utf16.toml").to_string().ends_with("line 1: it is not UTF-8"));
         write(&at("huge.toml"), vec![b'#'; 1024 * 1024 + 1]);
         assert!(error("huge.toml").to_string().ends_with("larger than 1 MiB"));
-        for name in ["none.toml", "folder", "link", "latin1.toml", "utf16.toml", "huge.toml"] {
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert!(error("pipe").to_string().ends_with("pipe: it is a pipe, not a file"));
+        for name in ["none.toml", "folder", "link", "latin1.toml", "utf16.toml", "huge.toml", "pipe"] {
             assert_eq!(error(name).kind(), Kind::Config);
             assert!(error(name).advice().is_some());
         }

@@ -25,14 +25,16 @@ use watched::Watched;
 
 use super::frame::{self, Frame, Malformed};
 use super::{CONNECT_WITHIN, address, client};
+use crate::beat;
 
 /// The longest frame that is taken, in bytes. One reply is one frame, and a reply of 40 MiB was seen to arrive.
 /// Past awc's limit (64 KiB unless told otherwise) a frame is lost and the stream goes on without it; so the limit
 /// is far above what a model writes, and reaching it ends the connection.
 pub const MAX_FRAME: usize = 128 * 1024 * 1024;
 
-/// How often a ping is sent. fakechat itself asks after 104 s and closes at 120 s.
-pub const PING_EVERY: Duration = Duration::from_secs(20);
+/// The longest time between two pings: they go out at the last beat before. fakechat itself asks after 104 s and closes
+/// at 120 s.
+pub const PING_EVERY: Duration = Duration::from_secs(25);
 
 /// After this long without a single byte from the other end the connection counts as lost.
 pub const READ_DEADLINE: Duration = Duration::from_secs(45);
@@ -123,7 +125,7 @@ pub async fn connect(port: u16) -> Result<Socket, ConnectError> {
         why: String::new(),
         parts: None,
         pong: None,
-        ping: Box::pin(sleep_until(Instant::now() + PING_EVERY)),
+        ping: Box::pin(sleep_until(beat::within(PING_EVERY))),
         silence: None,
         heard,
     })
@@ -164,7 +166,7 @@ impl Socket {
             let Some(framed) = &mut self.framed else { return Poll::Ready(Event::Closed(self.why.clone())) };
             let mut framed = Pin::new(framed);
             if self.ping.as_mut().poll(cx).is_ready() {
-                self.ping.as_mut().reset(Instant::now() + PING_EVERY);
+                self.ping.as_mut().reset(beat::within(PING_EVERY));
                 // With a full buffer the other end is not reading, and a ping more would not tell it anything.
                 if !framed.is_write_buf_full() && framed.as_mut().write(Message::Ping(Bytes::new())).is_err() {
                     self.end("sending a ping failed");

@@ -6,7 +6,9 @@
 use std::env;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
@@ -21,6 +23,9 @@ const MAX_ENTRY: u64 = 64 * 1024;
 const MAX_SESSION_ID: usize = 64;
 /// The longest reason for waiting that is shown, characters: Claude Code's have under 20.
 const MAX_WAITING_FOR: usize = 200;
+
+/// File systems tell times apart that lie further apart than this.
+const SETTLED: Duration = Duration::from_secs(2);
 
 /// What the registry says about a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +42,32 @@ pub struct Entry {
     pub cwd: PathBuf,
 }
 
+/// A session's entry as it lies on disk: while that stays the same, so does what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Inode, length in bytes and time of change; none where there is no entry.
+    entry: Option<(u64, u64, SystemTime)>,
+}
+
+impl Mark {
+    /// The mark of that session's entry; none where it is so new that it may change again at what is the same time to its
+    /// file system. One look at the file, which is not opened.
+    #[must_use]
+    pub fn of(session: SessionKey) -> Option<Mark> {
+        Mark::in_folder(&claude_folder()?, session)
+    }
+
+    fn in_folder(claude_folder: &Path, session: SessionKey) -> Option<Mark> {
+        let Ok(about) = entry_of(claude_folder, session).symlink_metadata() else { return Some(Mark { entry: None }) };
+        let changed = about.modified().ok().filter(|at| at.elapsed().is_ok_and(|age| age > SETTLED))?;
+        Some(Mark { entry: Some((about.ino(), about.len(), changed)) })
+    }
+}
+
+fn entry_of(claude_folder: &Path, session: SessionKey) -> PathBuf {
+    claude_folder.join("sessions").join(format!("{}.json", session.pid))
+}
+
 /// What the registry says about this session; none where it says nothing that is sure to be about it.
 #[must_use]
 pub fn activity(session: SessionKey) -> Option<Entry> {
@@ -46,8 +77,7 @@ pub fn activity(session: SessionKey) -> Option<Entry> {
 /// The same, with Claude Code's folder given.
 #[must_use]
 pub fn activity_in(claude_folder: &Path, session: SessionKey) -> Option<Entry> {
-    let path = claude_folder.join("sessions").join(format!("{}.json", session.pid));
-    let raw: Raw = serde_json::from_slice(&read(&path)?).ok()?;
+    let raw: Raw = serde_json::from_slice(&read(&entry_of(claude_folder, session))?).ok()?;
     raw.check(session)
 }
 
@@ -142,6 +172,27 @@ mod tests {
         assert_eq!(activity_in(folder.path(), SessionKey { started: 1, ..SESSION }), None);
         assert_eq!(activity_in(folder.path(), SessionKey { pid: 7, ..SESSION }), None);
         assert_eq!(ask(REAL.replace("20386", "20387").as_bytes()), None);
+    }
+
+    #[test]
+    fn an_entry_that_changed_has_another_mark_and_a_new_one_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions/20386.json");
+        let mark = || Mark::in_folder(folder.path(), SESSION);
+        let absent = mark();
+        assert!(absent.is_some() && absent == mark());
+        fs::create_dir(folder.path().join("sessions")).unwrap();
+        fs::write(&path, REAL).unwrap();
+        assert_eq!(mark(), None);
+        let age = |seconds| {
+            let file = File::options().write(true).open(&path).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+        };
+        age(60);
+        let settled = mark();
+        assert!(settled.is_some() && settled == mark() && settled != absent);
+        age(30);
+        assert_ne!(mark(), settled);
     }
 
     #[test]

@@ -106,18 +106,19 @@ impl Fs for RealFs {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let file = open_regular(path)?;
-        if file.metadata()?.len() > MAX_DOCUMENT {
+        let (file, len) = open_sized(path)?;
+        if len > MAX_DOCUMENT {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is larger than any hand-off can be"));
         }
-        let mut bytes = Vec::new();
+        // With room for one byte more the end is seen at once.
+        let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default() + 1);
         file.take(MAX_DOCUMENT).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     fn is_lost(&self, path: &Path) -> bool {
-        match open_regular(path).and_then(|file| file.metadata()) {
-            Ok(meta) => meta.len() == 0,
+        match open_sized(path) {
+            Ok((_, len)) => len == 0,
             Err(error) => super::store::is_its_own_fault(&error),
         }
     }
@@ -128,6 +129,11 @@ impl Fs for RealFs {
 /// # Errors
 /// Those of `open`; of kind `InvalidInput` where it is something else.
 pub fn open_regular(path: &Path) -> io::Result<File> {
+    open_sized(path).map(|(file, _)| file)
+}
+
+/// The same, with its length in bytes.
+fn open_sized(path: &Path) -> io::Result<(File, u64)> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| match rustix::io::Errno::from_io_error(&error) {
@@ -139,7 +145,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         meta if meta.uid() != rustix::process::geteuid().as_raw() => {
             Err(io::Error::new(io::ErrorKind::InvalidInput, "it belongs to another user"))
         }
-        _ => Ok(file),
+        meta => Ok((file, meta.len())),
     }
 }
 

@@ -33,18 +33,24 @@ impl Reader {
     /// # Errors
     /// A folder cannot be read.
     pub fn ids(&self, states: &[State]) -> Result<Vec<Id>> {
-        let mut ids = Vec::new();
+        Ok(self.places(states)?.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// The same, each with the folder where it was seen.
+    ///
+    /// # Errors
+    /// Those of [`Reader::ids`].
+    pub fn places(&self, states: &[State]) -> Result<Vec<(Id, State)>> {
+        let mut places = Vec::new();
         for state in states {
             let dir = self.store.root().join(state.name());
-            ids.extend(
-                none_if_missing(self.store.ids(*state))
-                    .during(format_args!("reading {}", dir.display()))
-                    .advise(MEND)?,
-            );
+            let ids = none_if_missing(self.store.ids(*state));
+            let ids = ids.during(format_args!("reading {}", dir.display())).advise(MEND)?;
+            places.extend(ids.into_iter().map(|id| (id, *state)));
         }
-        ids.sort_unstable_by(|a, b| b.cmp(a));
-        ids.dedup();
-        Ok(ids)
+        places.sort_by_key(|(id, _)| std::cmp::Reverse(*id));
+        places.dedup_by_key(|(id, _)| *id);
+        Ok(places)
     }
 
     /// The hand-off of that id with the folder it lies in. One that is moved meanwhile is looked for again.
@@ -53,12 +59,27 @@ impl Reader {
     /// It cannot be read.
     pub fn load(&self, id: Id) -> Result<Option<(HandOff, State)>> {
         for _ in 0..3 {
-            let found = self.store.load(id, &State::ALL).during(format_args!("reading hand-off {id}")).advise(MEND)?;
+            let found = self.load_among(id, &State::ALL)?;
             if found.is_some() {
                 return Ok(found);
             }
         }
         Ok(None)
+    }
+
+    /// The same, of one that was seen in that folder.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn load_at(&self, id: Id, seen: State) -> Result<Option<(HandOff, State)>> {
+        match self.load_among(id, &[seen])? {
+            None => self.load(id),
+            found => Ok(found),
+        }
+    }
+
+    fn load_among(&self, id: Id, among: &[State]) -> Result<Option<(HandOff, State)>> {
+        self.store.load(id, among).during(format_args!("reading hand-off {id}")).advise(MEND)
     }
 
     /// The one hand-off that a person means by `part`: its whole id, or a unique prefix or suffix of 4 characters

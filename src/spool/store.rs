@@ -206,6 +206,15 @@ impl<F: Fs> Store<F> {
         Ok(ids)
     }
 
+    /// How many ids there are in a folder.
+    ///
+    /// # Errors
+    /// Those of reading the folder.
+    pub fn count_ids(&self, state: State) -> io::Result<usize> {
+        let names = self.fs.list(&self.dir(state.name()))?;
+        Ok(names.iter().filter(|name| id_of(name).is_some()).count())
+    }
+
     /// How many things lie in a folder.
     ///
     /// # Errors
@@ -279,10 +288,21 @@ pub(super) fn parse(bytes: &[u8], id: Id) -> std::result::Result<HandOff, String
     Ok(h)
 }
 
+/// The length of an id as text, bytes: a UUID's.
+const ID_LEN: usize = 36;
+
 /// The id that a file's name in a folder says.
 pub(super) fn id_of(name: &str) -> Option<Id> {
-    let id: Id = name.strip_suffix(".json")?.parse().ok()?;
-    (name.len() == id.to_string().len() + ".json".len() && name.starts_with(&id.to_string())).then_some(id)
+    let stem = name.strip_suffix(".json")?;
+    // There is one way to write an id: else two files could have the same one.
+    let is_plain = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+    };
+    if stem.len() != ID_LEN || !stem.bytes().enumerate().all(is_plain) {
+        return None;
+    }
+    stem.parse().ok()
 }
 
 #[cfg(test)]

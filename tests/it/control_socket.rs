@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 
+use anna_relay::control::server::MAX_CLIENTS;
 use serde_json::{Value, json};
 
 use crate::harness::{SOON, World};
@@ -141,4 +142,17 @@ fn a_long_text_of_a_script_goes_through() {
     assert!(child.wait().unwrap().success());
     let pushed = world.brain_gets(|all| all.len() == 1).remove(0);
     assert_eq!(pushed.file.unwrap().bytes.len(), text.trim().len());
+}
+
+#[test]
+fn more_clients_than_there_is_room_for_keep_nobody_out() {
+    let mut world = World::new();
+    world.start();
+    let idle: Vec<UnixStream> = (0..MAX_CLIENTS + 8).map(|_| connect(&world)).collect();
+    assert_eq!(ask(&world, b"{\"v\":1,\"cmd\":\"status\"}\n")["ok"]["running"], true);
+    // Those that came first had to go; the last one is served.
+    let mut byte = [0];
+    assert_eq!((&idle[0]).read(&mut byte).unwrap(), 0);
+    (&idle[MAX_CLIENTS]).write_all(b"{\"v\":1,\"cmd\":\"status\"}\n").unwrap();
+    assert_eq!(answer(&idle[MAX_CLIENTS])["ok"]["running"], true);
 }

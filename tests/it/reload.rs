@@ -72,3 +72,15 @@ fn a_bridge_that_is_not_enabled_says_which_file_to_edit() {
         assert!(said.contains(&*world.config().to_string_lossy()) && said.contains("relay.enabled"), "{said}");
     }
 }
+
+#[test]
+fn a_pipe_in_place_of_the_file_holds_up_nobody() {
+    use rustix::fs::{CWD, FileType, mknodat};
+    let mut world = World::new();
+    world.start();
+    let config = world.config();
+    std::fs::remove_file(&config).unwrap();
+    mknodat(CWD, &config, FileType::Fifo, 0o600.into(), 0).unwrap();
+    let said = reload(&world, "the old one stays in force");
+    assert!(said.contains("it is a pipe"), "{said}");
+}

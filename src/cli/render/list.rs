@@ -13,26 +13,38 @@ const MIN_TEXT: usize = 20;
 /// Columns between two columns.
 const GAP: usize = 2;
 
+/// What is shown of one hand-off.
+pub struct Line {
+    cells: [String; 5],
+    text: String,
+    ink: Option<Ink>,
+}
+
+/// What is shown of a hand-off where lines have `width` columns.
+#[must_use]
+pub fn line(listed: &Listed, now: OffsetDateTime, width: usize) -> Line {
+    Line { cells: row(listed, now), text: one_line(&about(listed), width.max(MIN_TEXT)), ink: ink(listed) }
+}
+
 /// One line a hand-off, no longer than `width` columns where that leaves room for some of the text.
 #[must_use]
-pub fn list(listed: &[Listed], now: OffsetDateTime, width: usize, style: &Style) -> String {
-    if listed.is_empty() {
+pub fn list(lines: &[Line], width: usize, style: &Style) -> String {
+    if lines.is_empty() {
         return "no hand-offs to show\n".to_owned();
     }
     let head = ["ID", "FROM", "STATE", "STAGE", "AGE"].map(str::to_owned);
-    let rows: Vec<[String; 5]> = listed.iter().map(|listed| row(listed, now)).collect();
     let mut widths = head.clone().map(|cell| cell.len());
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
+    for line in lines {
+        for (width, cell) in widths.iter_mut().zip(&line.cells) {
             *width = (*width).max(cell.len());
         }
     }
     let room = width.saturating_sub(widths.iter().sum::<usize>() + GAP * widths.len()).max(MIN_TEXT);
     let mut out = style.paint(Ink::Head, &format!("{}TEXT", align(&head, &widths))) + "\n";
-    for (listed, row) in listed.iter().zip(&rows) {
-        let line = align(row, &widths);
-        let text = one_line(&about(listed), room);
-        let line = match ink(listed) {
+    for Line { cells, text, ink } in lines {
+        let line = align(cells, &widths);
+        let text = one_line(text, room);
+        let line = match *ink {
             Some(ink) => style.paint(ink, line.trim_end()) + &" ".repeat(line.len() - line.trim_end().len()),
             None => line,
         };
@@ -92,6 +104,11 @@ fn ink(listed: &Listed) -> Option<Ink> {
 mod tests {
     use super::super::samples::{NOW, answered, failed, fresh};
     use super::*;
+
+    fn list(listed: &[Listed], now: OffsetDateTime, width: usize, style: &Style) -> String {
+        let lines: Vec<Line> = listed.iter().map(|listed| line(listed, now, width)).collect();
+        super::list(&lines, width, style)
+    }
 
     #[test]
     fn an_empty_list_says_so() {

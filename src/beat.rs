@@ -1,0 +1,55 @@
+//! The beat: instants at which what comes again and again is done together, so that one waking of the machine serves
+//! all of it.
+//!
+//! tokio keeps timers in a wheel, which counts milliseconds from the start of its runtime. A timer that ends on a border
+//! of the wheel's coarse slots wakes its thread once. Any other wakes it up to three times: when its coarse slot begins,
+//! when the finer one in that does, and when it is due. So the beats are those borders. Were the wheel another one, it
+//! would cost some more wakings and nothing else.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The time between two beats: two coarse slots of tokio's wheel, of 64 times 64 ms. Each wakes a machine that may have
+/// nothing else to do.
+pub const BEAT: Duration = Duration::from_millis(2 * 64 * 64);
+static START: OnceLock<Instant> = OnceLock::new();
+
+/// Counts the beats from now: the runtime is made next.
+pub fn start() {
+    START.get_or_init(Instant::now);
+}
+
+/// The last beat that is at most so far away; where there is none, the very instant.
+#[must_use]
+pub fn within(most: Duration) -> Instant {
+    let now = Instant::now();
+    START.get().and_then(|start| last(*start, now, most)).unwrap_or(now + most)
+}
+
+fn last(start: Instant, now: Instant, most: Duration) -> Option<Instant> {
+    let beats = (now + most).duration_since(start).as_millis() / BEAT.as_millis();
+    let at = start + BEAT * u32::try_from(beats).ok()?;
+    (at > now).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_meet_at_the_last_beat_within_reach() {
+        let start = Instant::now();
+        let at = |from: u64, most: u64| {
+            let found = last(start, start + Duration::from_millis(from), Duration::from_millis(most));
+            found.map(|found| (found - start).as_millis())
+        };
+        assert_eq!(at(0, 8192), Some(8192));
+        assert_eq!(at(8192, 8192), Some(16_384), "a tick leads to the next");
+        assert_eq!(at(8200, 8192), Some(16_384), "also a late one");
+        assert_eq!((at(8192, 25_000), at(15_000, 25_000)), (Some(32_768), Some(32_768)));
+        assert_eq!((at(0, 50), at(8_000, 50)), (None, None), "shorter than a beat, and none in reach");
+        assert_eq!(at(8_191, 50), Some(8192));
+    }
+}
