@@ -17,8 +17,11 @@ use crate::floor;
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_anna-relay");
 /// How long anything is waited for: thousands of hand-offs on a slow disk take minutes.
 pub const SOON: Duration = Duration::from_secs(300);
-/// Before each thing that is measured, a floor or ours: what the one before left to do is done by then.
+/// What the one before left to do is done by then.
 pub const REST: Duration = Duration::from_millis(20);
+/// So many at the beginning of a block do not count, of the floors either: a machine that had nothing to do for a
+/// while takes several times as long for the first few.
+pub const WARM: usize = 4;
 /// The relay writes once more to a hand-off `confirm_ms` (500) after its push: a block of measurements is over before
 /// the first of these, unless they are meant to fall into it.
 pub const BLOCK: Duration = Duration::from_millis(400);

@@ -1,6 +1,5 @@
 //! One hand-off at a time, a way each.
 
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anna_relay::fakechat::server::{Double, Received};
@@ -9,7 +8,7 @@ use crate::Run;
 use crate::floor::Floor;
 use crate::table::Goal;
 use crate::times::{p50, percentile};
-use crate::world::{BLOCK, REST, World, wait};
+use crate::world::{BLOCK, WARM, World, wait};
 
 const THERE: &str = "bot's frame → request at the brain";
 const BACK: &str = "brain's frame → request at the bot";
@@ -21,9 +20,15 @@ struct Way {
     floor: Vec<Duration>,
 }
 
+impl Way {
+    fn add(&mut self, block: Way) {
+        self.ours.extend(block.ours.into_iter().skip(WARM));
+        self.floor.extend(block.floor.into_iter().skip(WARM));
+    }
+}
+
 /// Takes a floor: one durable creation, one POST of what the relay posted there, to the same double.
 fn take(floor: &mut Floor, to: &Double, like: &str) -> Duration {
-    sleep(REST);
     floor.hand_off(to, like).arrived
 }
 
@@ -39,7 +44,6 @@ pub fn there(
     let (text, block) = (format!("RELAY: {text}"), Instant::now());
     for i in 0..n {
         before();
-        sleep(REST);
         if block.elapsed() > BLOCK {
             break;
         }
@@ -62,7 +66,6 @@ pub fn back(
     let block = Instant::now();
     for (i, asked) in asked.iter().enumerate() {
         before();
-        sleep(REST);
         if block.elapsed() > BLOCK {
             break;
         }
@@ -86,24 +89,24 @@ pub fn answer(world: &World, asked: &[Received]) {
 
 /// Each way with nothing else to do: blocks of floors and hand-offs in turn, with quiet between the blocks.
 pub fn one_at_a_time(run: &mut Run) {
-    let (blocks, n) = run.pick((38, 8), (1, 4));
+    let (blocks, n) = run.pick((30, 16), (1, 2));
     let (world, text) = (World::online(), "x".repeat(1_000));
     let mut floor = Floor::new(world.dir.path());
     let (mut to_brain, mut to_bot) = (Way::default(), Way::default());
     let (mut like_asked, mut like_told) = (text.clone(), text.clone());
-    for block in 0..=blocks {
-        let before = || to_brain.floor.push(take(&mut floor, &world.brain, &like_asked));
-        let asked = there(&world, &text, n, &mut to_brain.ours, before);
+    for _ in 0..blocks {
+        let mut way = Way::default();
+        let before = || way.floor.push(take(&mut floor, &world.brain, &like_asked));
+        let asked = there(&world, &text, n + WARM, &mut way.ours, before);
+        to_brain.add(way);
         world.quiet();
-        let before = || to_bot.floor.push(take(&mut floor, &world.bot, &like_told));
-        let told = back(&world, &text, &asked, &mut to_bot.ours, before);
+        let mut way = Way::default();
+        let before = || way.floor.push(take(&mut floor, &world.bot, &like_told));
+        let told = back(&world, &text, &asked, &mut way.ours, before);
+        to_bot.add(way);
         world.quiet();
         answer(&world, &asked[told.len()..]);
         (like_asked, like_told) = (asked[0].text.clone(), told[0].text.clone());
-        if block == 0 {
-            // To warm up.
-            (to_brain, to_bot) = (Way::default(), Way::default());
-        }
     }
     for (name, way) in [(THERE, &to_brain), (BACK, &to_bot)] {
         let floor = p50(&way.floor);
