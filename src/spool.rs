@@ -5,7 +5,7 @@
 //! <paths.state>/relay/
 //!   new/ brain/ out/ done/ failed/   <id>.json: a hand-off (crate::handoff::HandOff), one line of JSON
 //!   corrupt/                         what could not be read, kept as found
-//!   tmp/                             files being written; swept at start
+//!   tmp/                             files being written, and replaced ones until there is time; swept at start
 //!   files/<id>/                      what came along with a hand-off or its results
 //!   inbox/                           what hooks brought, until it is taken (crate::inbox)
 //!   paused                           exists while paused (crate::control::wire::Paused, or empty)
@@ -28,12 +28,13 @@
 //! |---|---|---|
 //! | 1 | create and write `tmp/<id>.<rev>`, fsync it | the old state; `tmp/` is swept |
 //! | 2 | if it lies in `done/` or `failed/` and belongs elsewhere: rename it, as it is, to that folder | the old state, in the wrong folder: the next start moves it back |
-//! | **3** | **rename `tmp/<id>.<rev>` to `<id>.json` in the folder the hand-off lies in now (a new one: where it belongs)** | **the new state** |
-//! | 4 | rename that to the folder it belongs in, if that is another | the new state, in its place |
-//! | 5 | fsync the folder | the same, also after a power cut, which may leave an older copy in the former folder: the next start deletes it |
-//! | 6 | if it came from `done/` or `failed/`: fsync that one too, for no start looks through it | no older copy there either |
+//! | 3 | give the file that is replaced next a second name, `tmp/<id>.<rev>.old`, so that it is freed only later | the same; `tmp/` is swept |
+//! | **4** | **rename `tmp/<id>.<rev>` to `<id>.json` in the folder the hand-off lies in now (a new one: where it belongs)** | **the new state** |
+//! | 5 | rename that to the folder it belongs in, if that is another | the new state, in its place |
+//! | 6 | fsync the folder | the same, also after a power cut, which may leave an older copy in the former folder: the next start deletes it |
+//! | 7 | if it came from `done/` or `failed/`: fsync that one too, for no start looks through it | no older copy there either |
 //!
-//! Step 3 is the commit point. A failure before it leaves all as it was, and is reported; one after it is not a
+//! Step 4 is the commit point. A failure before it leaves all as it was, and is reported; one after it is not a
 //! failure of the change (repeating it would do it twice): the file is only in the wrong folder, which the next
 //! write (it is tried again soon) or the next start mends. A change counts as durable, and is acted on, once all
 //! steps are done. A start reads the open folders only: hence step 2, so that nothing left to do hides in the others.

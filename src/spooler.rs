@@ -121,6 +121,17 @@ impl<F: Fs> Spooler<F> {
         self.queue.set_issuer(issuer);
     }
 
+    /// Whether there is something to do once there is time.
+    #[must_use]
+    pub fn is_untidy(&self) -> bool {
+        self.store.is_untidy()
+    }
+
+    /// Does it.
+    pub fn tidy(&self) {
+        self.store.tidy();
+    }
+
     /// Deals with events in their order.
     pub fn process(&mut self, events: impl IntoIterator<Item = Event>, now: Now) -> Outcome {
         for event in events {

@@ -29,6 +29,8 @@ pub trait Fs: Send + Sync + 'static {
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Renames, replacing what is there.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file a second name.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file (a symbolic link: the link).
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Removes a folder and all in it; links are not followed.
@@ -79,6 +81,10 @@ impl Fs for RealFs {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

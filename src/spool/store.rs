@@ -1,7 +1,9 @@
 //! Writing the spool: accept, change, recover, delete. See [`crate::spool`] for the commit points.
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Advise, During, Result};
 use crate::handoff::life::State;
@@ -28,6 +30,9 @@ pub(super) const MEND: &str = "mend the disk, make it a folder of this user, or 
 /// The largest file that goes along (fakechat's own limit for a reply's file, facts page).
 pub const MAX_FILE: u64 = 50 * 1024 * 1024;
 
+/// How many replaced files are kept at most, for a time with nothing else to do. More go two at a write.
+const MAX_REPLACED: usize = 64;
+
 /// The folder a hand-off came to lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed(pub State);
@@ -37,6 +42,9 @@ pub struct Placed(pub State);
 pub struct Store<F: Fs = RealFs> {
     root: PathBuf,
     fs: F,
+    /// Second names, in `tmp/`, of files that were replaced. To free a file takes some disks as long as to write one,
+    /// and nobody has to wait for it.
+    replaced: Mutex<VecDeque<PathBuf>>,
 }
 
 impl Store<RealFs> {
@@ -64,7 +72,7 @@ impl Store<RealFs> {
 impl<F: Fs> Store<F> {
     /// A spool whose folders are there already.
     pub fn on(root: &Path, fs: F) -> Self {
-        Store { root: root.to_owned(), fs }
+        Store { root: root.to_owned(), fs, replaced: Mutex::default() }
     }
 
     /// Where it lies.
@@ -98,11 +106,16 @@ impl<F: Fs> Store<F> {
         let at = if lies.is_open() { lies } else { belongs };
         let committed = self.write(&tmp, h).and_then(|()| {
             self.reopen(h.id, lies, at)?;
+            if h.rev > 1 {
+                self.keep_replaced(&self.path(at, h.id), tmp.with_extension(format!("{}.old", h.rev)));
+            }
             self.fs.rename(&tmp, &self.path(at, h.id)).inspect_err(|_| self.close_again(h.id, lies, at))
         });
         if let Err(error) = committed {
             h.rev -= 1;
             self.clear_away(&tmp);
+            // It may be room that there is none of.
+            self.tidy();
             return Err(error);
         }
         Ok(self.settle(h.id, lies, at, belongs))
@@ -121,6 +134,29 @@ impl<F: Fs> Store<F> {
         };
         self.fs.write(&mut file, &bytes)?;
         self.fs.sync(&file)
+    }
+
+    /// Keeps what is replaced next. Where that cannot be, it is freed at once, and that takes longer.
+    fn keep_replaced(&self, path: &Path, old: PathBuf) {
+        let kept = self.fs.link(path, &old).is_ok();
+        let mut replaced = self.replaced();
+        replaced.extend(kept.then_some(old));
+        let over = replaced.len().saturating_sub(MAX_REPLACED).min(2);
+        replaced.drain(..over).for_each(|old| self.clear_away(&old));
+    }
+
+    fn replaced(&self) -> MutexGuard<'_, VecDeque<PathBuf>> {
+        self.replaced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is something to [`tidy`](Self::tidy).
+    pub fn is_untidy(&self) -> bool {
+        !self.replaced().is_empty()
+    }
+
+    /// Frees what was replaced.
+    pub fn tidy(&self) {
+        self.replaced().drain(..).for_each(|old| self.clear_away(&old));
     }
 
     /// Moves a hand-off, as it is, out of a folder that a start does not look through.
@@ -257,6 +293,12 @@ impl<F: Fs> Store<F> {
     #[must_use]
     pub fn is_scratch(&self, path: &Path) -> bool {
         path.parent() == Some(&self.dir(TMP))
+    }
+}
+
+impl<F: Fs> Drop for Store<F> {
+    fn drop(&mut self) {
+        self.tidy();
     }
 }
 

@@ -48,8 +48,25 @@ fn a_hand_off_is_in_one_folder_at_a_time() {
     assert_eq!(store.put(&mut h, None).unwrap(), Placed(State::New));
     h.pushes.push(Push::begin(1, None, NOW));
     assert_eq!(store.put(&mut h, Some(State::New)).unwrap(), Placed(State::Brain));
+    assert_eq!(tree(&store), [format!("brain/{}.json", h.id), format!("tmp/{}.2.old", h.id)]);
+    store.tidy();
     assert_eq!(tree(&store), [format!("brain/{}.json", h.id)]);
     assert_eq!(store.load(h.id, &State::ALL).unwrap(), Some((h, State::Brain)));
+}
+
+#[test]
+fn what_was_replaced_is_kept_for_later_up_to_a_limit() {
+    let (_dir, store) = open();
+    let mut h = hand_off();
+    store.put(&mut h, None).unwrap();
+    assert!(!store.is_untidy(), "nothing was replaced");
+    for _ in 0..2 * MAX_REPLACED {
+        store.put(&mut h, Some(State::New)).unwrap();
+    }
+    assert_eq!((tree(&store).len(), store.is_untidy()), (1 + MAX_REPLACED, true));
+    let root = store.root().to_owned();
+    drop(store);
+    assert_eq!(std::fs::read_dir(root.join(TMP)).unwrap().count(), 0, "the last one out tidies up");
 }
 
 #[test]
@@ -114,6 +131,7 @@ fn of_two_copies_the_newer_stays() {
         std::fs::write(store.path(State::New, h.id), old).unwrap();
         let found = store.recover().unwrap();
         assert_eq!(found.open.len(), usize::from(!closed));
+        store.tidy();
         assert_eq!(tree(&store), [format!("{}/{}.json", state.name(), h.id)]);
     }
 }

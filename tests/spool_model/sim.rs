@@ -320,6 +320,19 @@ impl Fs for SimFs {
         Ok(())
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut disk = self.disk();
+        disk.call(Call::Change)?;
+        disk.require_dir(to)?;
+        if disk.files.contains_key(to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let inode = *disk.files.get(from).ok_or(io::ErrorKind::NotFound)?;
+        disk.files.insert(to.to_owned(), inode);
+        disk.log(Op::Link { path: to.to_owned(), inode });
+        Ok(())
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut disk = self.disk();
         disk.call(Call::Change)?;

@@ -149,6 +149,10 @@ impl World {
         if !self.fs.is_dead() {
             self.take(outcome);
         }
+        // There is time.
+        if let Some(spooler) = &self.spooler {
+            spooler.tidy();
+        }
     }
 
     /// Time passes.

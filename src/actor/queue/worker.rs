@@ -3,6 +3,7 @@
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use actix::prelude::*;
 
@@ -19,6 +20,9 @@ use super::Queue;
 
 /// So many effects are handed over at once at most, where nobody waits for one of them.
 const BUNDLE: usize = 64;
+
+/// After so long without an event there is time to tidy up.
+const REST: Duration = Duration::from_millis(250);
 
 /// From the worker to its Queue.
 #[derive(Message)]
@@ -92,7 +96,7 @@ impl Worker {
         self.shown = spooler.snapshot(self.clock.now());
         self.queue.do_send(Word::Recovered(self.shown.clone()));
         let mut wake_at = None;
-        while let Some(event) = self.next(wake_at) {
+        while let Some(event) = self.next(wake_at, &spooler) {
             let owner = owner.lock().unwrap_or_else(PoisonError::into_inner);
             if *owner != self.number {
                 // The Queue has fallen, and its successor's worker has read the spool.
@@ -115,19 +119,21 @@ impl Worker {
     }
 
     /// Waits for the next event; none: the Queue is gone.
-    fn next(&mut self, wake_at: Option<std::time::Duration>) -> Option<Event> {
+    fn next(&mut self, wake_at: Option<Duration>, spooler: &Spooler) -> Option<Event> {
         loop {
             self.pending.extend(self.inbox.try_iter(), self.clock.now());
             if let Some(event) = self.pending.next(wake_at, self.clock.now()) {
                 return Some(event);
             }
             let wait = wake_at.map(|at| at.saturating_sub(self.clock.now().mono));
-            let came = match wait {
+            let rest = spooler.is_untidy().then_some(REST);
+            let came = match wait.into_iter().chain(rest).min() {
                 Some(wait) => self.inbox.recv_timeout(wait),
                 None => self.inbox.recv().map_err(RecvTimeoutError::from),
             };
             match came {
                 Ok(event) => self.pending.extend([event], self.clock.now()),
+                Err(RecvTimeoutError::Timeout) if wait.is_none_or(|wait| wait > REST) => spooler.tidy(),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
