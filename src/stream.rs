@@ -16,11 +16,9 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::error::{During, Error, Result};
 use crate::queue::Effect;
-use crate::text;
+use crate::text::{self, EVENT_CHARS};
 use writer::{Queue, Shared, Writer};
 
-/// Characters of an event that are written: a line that a person can still read over.
-const MAX_CHARS: usize = 2_000;
 /// What marks an event that needs a look.
 const WARNING: &str = "⚠ ";
 /// Lines that are kept while they cannot be written: some MiB, and hours of a busy day.
@@ -112,7 +110,7 @@ impl Drop for Handle {
 fn line(at: OffsetDateTime, mark: &str, text: &str, rest: Option<&str>) -> String {
     let at = at.replace_nanosecond(0).unwrap_or(at).format(&Rfc3339).unwrap_or_default();
     let text = text.trim();
-    match (text.char_indices().nth(MAX_CHARS), rest) {
+    match (text.char_indices().nth(EVENT_CHARS), rest) {
         (None, _) => format!("{at} relay: {mark}{}\n", text::on_one_line(text)),
         (Some((end, _)), None) => format!("{at} relay: {mark}{}… [cut]\n", text::on_one_line(&text[..end])),
         (Some((end, _)), Some(rest)) => {

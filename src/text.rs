@@ -5,6 +5,9 @@ pub mod json;
 use std::borrow::Cow;
 use std::fmt::Write;
 
+/// How much of a text the stream shows of an event, in characters (`spec.md`, "Commands").
+pub const EVENT_CHARS: usize = 2_000;
+
 /// What stands for a line break where everything has to be on one line.
 const BREAK: &str = " ⏎ ";
 
@@ -65,6 +68,18 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
         out.push('…');
     }
     out
+}
+
+/// So many characters of a text, or all of it.
+#[must_use]
+pub fn head(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+}
+
+/// As much of a text as an event needs that quotes it: so that it still shows that there is more.
+#[must_use]
+pub fn for_event(text: &str) -> &str {
+    head(text.trim(), EVENT_CHARS + 1)
 }
 
 /// `1 hand-off`, `2 hand-offs`.

@@ -21,7 +21,7 @@ mod websocket;
 use std::io;
 use std::net::TcpListener;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -114,6 +114,12 @@ impl Double {
     /// own thread, so it must not wait for the double.
     pub fn on_upload(&self, hook: impl Fn(&Sayer, &Received) + Send + 'static) {
         self.shared.change(|state| state.hook = Some(Arc::new(std::sync::Mutex::new(hook))));
+    }
+
+    /// When the last text frame began to go out.
+    #[must_use]
+    pub fn sent(&self) -> Option<Instant> {
+        *self.shared.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Every message so far, in the order in which their bodies were complete.

@@ -1,5 +1,7 @@
 //! The exact words that go to the two sessions (`spec.md`, "Messages").
 
+use crate::text::head;
+
 use super::{Attachment, HandOff, Id, Origin, Outcome};
 
 /// How much of a text that travels as a file is said in the message too.
@@ -70,8 +72,9 @@ pub fn outcome(h: &HandOff, outcome: &Outcome, again: bool, inline_bytes: usize)
 /// The last line of what the bot is told: what it had asked for.
 #[must_use]
 pub fn asked(text: &str) -> String {
-    let line = text.replace("\r\n", " ").replace(['\n', '\r'], " ");
-    format!("[asked: {}]", line.chars().take(ASKED_CHARS).collect::<String>())
+    // A line break has two characters at most.
+    let line = head(text, 2 * ASKED_CHARS).replace("\r\n", " ").replace(['\n', '\r'], " ");
+    format!("[asked: {}]", head(&line, ASKED_CHARS))
 }
 
 /// A notice to the bot.

@@ -6,6 +6,7 @@ use crate::config::Side;
 use crate::error::Error;
 use crate::handoff::life::Recorded;
 use crate::handoff::{HandOff, Id, Origin, Reason, words};
+use crate::text::for_event;
 
 use super::event::{Arrival, Effect, Incoming, Now, Receipt, Reply};
 use super::{About, Entry, Fallout, Queue};
@@ -20,7 +21,7 @@ impl Queue {
             return self.done(None, arrival.receipt);
         }
         let Arrival { id, from, receipt, .. } = arrival;
-        let (text, doing) = (arrival.text.clone(), "accepting the hand-off".to_owned());
+        let (text, doing) = (for_event(&arrival.text).to_owned(), "accepting the hand-off".to_owned());
         self.enter(arrival, now);
         self.note(Some(id), format!("hand-off from {}: {text}", who(from)));
         match from {
@@ -43,7 +44,7 @@ impl Queue {
         if self.holds(id) {
             return self.done(None, receipt);
         }
-        let said = format!("hand-off refused by the breaker: {}", arrival.text);
+        let said = format!("hand-off refused by the breaker: {}", for_event(&arrival.text));
         if !keep {
             // A hook brings it once more.
             if self.unclaimed.get(&id.to_string()).is_none() {
@@ -130,7 +131,7 @@ impl Queue {
         }
         let Reply { message, text, files, edit, .. } = reply;
         let files = kept(files);
-        let said = text.clone();
+        let said = for_event(&text).to_owned();
         let repeated = self.book.get(id).is_some_and(|entry| match edit {
             true => entry.h.results.iter().any(|r| r.message == message && r.text == text),
             false => entry.h.answers().any(|known| known == message),

@@ -122,7 +122,10 @@ impl<F: Fs> Store<F> {
     }
 
     fn write(&self, path: &Path, h: &HandOff) -> io::Result<()> {
-        let mut bytes = serde_json::to_vec(h)?;
+        let texts = h.text.len() + h.results.iter().map(|result| result.text.len()).sum::<usize>();
+        // All in one piece, but for texts full of what JSON escapes.
+        let mut bytes = Vec::with_capacity(texts + texts / 8 + 4096);
+        serde_json::to_writer(&mut bytes, h)?;
         bytes.push(b'\n');
         let mut file = match self.fs.create(path) {
             // A write that failed, and then could not be cleared away.

@@ -47,9 +47,9 @@ pub fn there(
         if block.elapsed() > BLOCK {
             break;
         }
-        let started = Instant::now();
         world.bot.say(&text, None);
-        times.push(wait(&world.brain, i + 1)[i].at - started);
+        let at = wait(&world.brain, i + 1)[i].at;
+        times.push(at - world.bot.sent().unwrap());
     }
     wait(&world.brain, 0)
 }
@@ -69,9 +69,9 @@ pub fn back(
         if block.elapsed() > BLOCK {
             break;
         }
-        let started = Instant::now();
         world.brain.say(text, Some(&asked.id));
-        times.push(wait(&world.bot, i + 1)[i].at - started);
+        let at = wait(&world.bot, i + 1)[i].at;
+        times.push(at - world.brain.sent().unwrap());
     }
     wait(&world.bot, 0)
 }
@@ -138,14 +138,13 @@ pub fn stream(run: &mut Run) {
     let end = Instant::now() + Duration::from_secs(seconds);
     let said = format!("RELAY: {text}");
     while Instant::now() < end {
-        let started = Instant::now();
         world.bot.say(&said, None);
         let asked = wait(&world.brain, 1).remove(0);
-        to_brain.ours.push(asked.at - started);
+        to_brain.ours.push(asked.at - world.bot.sent().unwrap());
         world.brain.forget();
-        let started = Instant::now();
         world.brain.say(&text, Some(&asked.id));
-        to_bot.ours.push(wait(&world.bot, 1)[0].at - started);
+        let at = wait(&world.bot, 1)[0].at;
+        to_bot.ours.push(at - world.brain.sent().unwrap());
         world.bot.forget();
     }
     floors(&mut to_brain, &mut to_bot);

@@ -38,9 +38,9 @@ fn with_text(run: &mut Run, kb: usize) {
             if began.elapsed() > BLOCK {
                 break;
             }
-            let started = Instant::now();
             world.bot.say(&said, None);
-            let took = wait(&world.bot, i + 1)[i].at - started;
+            let at = wait(&world.bot, i + 1)[i].at;
+            let took = at - world.bot.sent().unwrap();
             if i >= WARM {
                 floors.push(both);
                 ours.push(took);

@@ -32,6 +32,8 @@ pub struct Shared {
     pub port: u16,
     /// Asks it to end.
     pub stop: Notify,
+    /// When the last text frame began to go out. Apart from the rest: nobody is woken for it.
+    pub sent: Mutex<Option<Instant>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -57,7 +59,7 @@ pub struct State {
 
 impl Shared {
     pub fn new(port: u16) -> Shared {
-        Shared { port, stop: Notify::new(), state: Mutex::default(), changed: Condvar::new() }
+        Shared { port, stop: Notify::new(), sent: Mutex::default(), state: Mutex::default(), changed: Condvar::new() }
     }
 
     /// A test that panics in a closure must not take the double with it.

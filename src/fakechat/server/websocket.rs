@@ -1,6 +1,7 @@
 //! The double's end of a websocket.
 
-use std::time::Duration;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant as Moment};
 
 use actix_codec::Framed;
 use actix_http::ws::{Codec, Frame, Item, Message, ProtocolError};
@@ -66,7 +67,10 @@ impl Client<'_> {
             let due = heard + faults.ping_every + if asked { PONG_WITHIN } else { Duration::ZERO };
             tokio::select! {
                 out = self.out.recv() => match out {
-                    Some(Out::Text(text)) => send(socket, &text, &self.faults()).await?,
+                    Some(Out::Text(text)) => {
+                        *self.shared.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(Moment::now());
+                        send(socket, &text, &self.faults()).await?;
+                    }
                     Some(Out::Binary(bytes)) => socket.send(Message::Binary(bytes)).await?,
                     Some(Out::Close) => socket.send(Message::Close(None)).await?,
                     Some(Out::Cut) | None => return Ok(()),
