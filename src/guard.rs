@@ -13,10 +13,10 @@ pub const KEPT: usize = 100;
 const REMEMBERED: usize = 10_000;
 
 /// What a message of the bot is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict<'a> {
     /// A hand-off, and what is to be done.
-    HandOff(String),
+    HandOff(&'a str),
     /// A `RELAY:` in a reply to something: refused, so that no answer can make a hand-off.
     HasReplyTo,
     /// A `RELAY:` with nothing behind it and no file.
@@ -29,14 +29,14 @@ pub enum Verdict {
 
 /// Judges a message of the bot.
 #[must_use]
-pub fn judge(text: Option<&str>, reply_to: Option<&str>, with_file: bool) -> Verdict {
+pub fn judge<'a>(text: Option<&'a str>, reply_to: Option<&str>, with_file: bool) -> Verdict<'a> {
     let Some(rest) = text.and_then(|text| text.strip_prefix(PREFIX)) else {
         return if text.is_some_and(is_near_miss) { Verdict::NearMiss } else { Verdict::NotForUs };
     };
     match (reply_to, rest.trim()) {
         (Some(_), _) => Verdict::HasReplyTo,
         (None, "") if !with_file => Verdict::Empty,
-        (None, rest) => Verdict::HandOff(rest.to_owned()),
+        (None, rest) => Verdict::HandOff(rest),
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn only_an_explicit_relay_without_reply_to_is_a_hand_off() {
-        let hand_off = |text: &str| Verdict::HandOff(text.to_owned());
+        let hand_off = Verdict::HandOff;
         for (text, reply_to, file, verdict) in [
             (Some("RELAY: water\nthe plants \n"), None, false, hand_off("water\nthe plants")),
             (Some("RELAY:x"), None, false, hand_off("x")),

@@ -11,6 +11,8 @@ mod night;
 mod rounds;
 mod start;
 
+pub use idle::{SLEEPER, sleeper};
+
 use crate::Run;
 
 /// Measures something, and adds its rows.

@@ -72,7 +72,7 @@ impl Guard {
         if tripped_now {
             self.tripped();
         }
-        let arrival = Arrival { id, from: Origin::Bot, text, message: Some(message), files, receipt };
+        let arrival = Arrival { id, from: Origin::Bot, text: text.to_owned(), message: Some(message), files, receipt };
         self.wires.queue.send(ToQueue(match admission {
             Admission::Admitted => Event::Accept(arrival),
             Admission::Refused { kept } => Event::Refuse { arrival, keep: kept },
