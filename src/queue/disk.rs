@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::handoff::life::State;
-use crate::handoff::{HandOff, Id};
+use crate::handoff::{HandOff, Id, Push};
 
 use super::book::Entry;
 use super::event::{Now, Receipt, Token};
@@ -31,8 +31,31 @@ pub(super) enum Fallback {
     Forget,
     /// It was only decided: it is as it was, and so is its wait.
     Restore(Box<(HandOff, (Duration, Duration))>),
+    /// All that was decided was a push: that is struck out.
+    Strike(Place),
     /// It has happened: it stays.
     Keep,
+}
+
+/// Whose pushes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// The hand-off's own, to the brain.
+    HandOff,
+    /// Those of this one of its outcomes, to the bot.
+    Outcome(usize),
+    /// Those of the word that it was given up.
+    Failure,
+}
+
+impl Place {
+    fn pushes(self, h: &mut HandOff) -> Option<&mut Vec<Push>> {
+        match self {
+            Place::HandOff => Some(&mut h.pushes),
+            Place::Outcome(at) => h.results.get_mut(at).map(|outcome| &mut outcome.pushes),
+            Place::Failure => h.failed.as_mut().map(|failed| &mut failed.pushes),
+        }
+    }
 }
 
 /// That the disk refused a write.
@@ -59,6 +82,25 @@ impl Queue {
         }
         with(&mut entry.h);
         self.reindex(id);
+    }
+
+    /// Decides on a push, to be written after the event. Like [`Queue::change`], with nothing copied to go back to.
+    /// Returns which push of that place it is.
+    pub(super) fn add_push(&mut self, id: Id, place: Place, push: impl FnOnce(usize) -> Push) -> usize {
+        let Some(entry) = self.book.get_mut(id) else { return 0 };
+        let Some(pushes) = place.pushes(&mut entry.h) else { return 0 };
+        let n = pushes.len();
+        pushes.push(push(n));
+        match self.touched.iter_mut().find(|touch| touch.id == id) {
+            Some(touch) if matches!(touch.fallback, Fallback::Keep) => touch.fallback = Fallback::Strike(place),
+            Some(_) => {}
+            None => {
+                let fallback = if entry.lies.is_some() { Fallback::Strike(place) } else { Fallback::Forget };
+                self.touched.push(Touch { id, fallback, fact: false });
+            }
+        }
+        self.reindex(id);
+        n
     }
 
     /// The hand-offs changed by the last event, in the order they have to be written.
@@ -106,6 +148,9 @@ impl Queue {
             entry.dirty |= touch.fact;
             match touch.fallback {
                 Fallback::Keep => {}
+                Fallback::Strike(place) => {
+                    place.pushes(&mut entry.h).and_then(Vec::pop);
+                }
                 Fallback::Restore(before) => {
                     let (h, wait) = *before;
                     entry.h = h;

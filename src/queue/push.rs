@@ -7,6 +7,7 @@ use crate::handoff::words::{self, Part};
 use crate::handoff::{HandOff, Id, Push, PushOutcome, Reason, SessionKey};
 use crate::text::count;
 
+use super::disk::Place;
 use super::event::{Effect, Now, Pushed, Receipt, Token, Upload};
 use super::{About, Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
 
@@ -91,11 +92,7 @@ impl Queue {
             return self.push_to_brain(now);
         }
         let (session, inline) = (self.brain.session, self.settings.inline_bytes);
-        let mut push = 0;
-        self.change(id, false, |h| {
-            push = h.pushes.len();
-            h.pushes.push(Push::begin(push + 1, session, now.wall));
-        });
+        let push = self.add_push(id, Place::HandOff, |n| Push::begin(n + 1, session, now.wall));
         let Some(entry) = self.book.get(id) else { return };
         let parts = words::hand_off(&entry.h, push + 1, inline);
         let uploads = parts.into_iter().map(|part| Upload { id, part }).collect();
@@ -136,26 +133,18 @@ impl Queue {
         let (session, inline) = (self.bot.session, self.settings.inline_bytes);
         let Some(h) = self.book.get(id).map(|entry| &entry.h) else { return };
         let untold = h.results.iter().position(|r| r.told.is_none());
-        let mut push = 0;
-        let mut parts = Vec::new();
-        let own = self.issue(now);
-        self.change(id, false, |h| {
-            let text = match untold {
-                Some(i) => match outcome_refused(h, i) {
+        let (place, parts) = match untold {
+            Some(i) => {
+                let parts = match outcome_refused(h, i) {
                     Some(notice) => vec![Part { text: words::notice(&notice), file: None }],
                     None => words::outcome(h, &h.results[i], !h.results[i].pushes.is_empty(), inline),
-                },
-                None => vec![Part { text: words::notice(&failure_text(h)), file: None }],
-            };
-            parts = text;
-            let pushes = match (untold, &mut h.failed) {
-                (Some(i), _) => &mut h.results[i].pushes,
-                (None, Some(failed)) => &mut failed.pushes,
-                (None, None) => return,
-            };
-            push = pushes.len();
-            pushes.push(Push { id: Some(own), ..Push::begin(push + 1, session, now.wall) });
-        });
+                };
+                (Place::Outcome(i), parts)
+            }
+            None => (Place::Failure, vec![Part { text: words::notice(&failure_text(h)), file: None }]),
+        };
+        let own = self.issue(now);
+        let push = self.add_push(id, place, |n| Push { id: Some(own), ..Push::begin(n + 1, session, now.wall) });
         self.book.sent_as.insert(&own.to_string(), id);
         let cargo = match untold {
             Some(outcome) => Cargo::Outcome { id, outcome, push },
