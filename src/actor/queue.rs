@@ -79,7 +79,9 @@ impl Queue {
 
     fn carry_out(&self, effect: Effect) {
         match effect {
-            Effect::Push { side, token, uploads } => self.wires.side(side).send(ToSide::Push { token, uploads }),
+            Effect::Push { side, token, behind, uploads } => {
+                self.wires.side(side).send(ToSide::Push { token, behind, uploads });
+            }
             Effect::Withdraw { side, token } => self.wires.side(side).send(ToSide::Withdraw(token)),
             Effect::Done(receipt) => self.wires.done(receipt),
             Effect::Answer(Receipt::Request(request), result) => {
