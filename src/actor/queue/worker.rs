@@ -21,6 +21,9 @@ use super::Queue;
 /// So many effects are handed over at once at most, where nobody waits for one of them.
 const BUNDLE: usize = 64;
 
+/// How old may be what the Queue shows of how things stand.
+const STALE: Duration = Duration::from_millis(100);
+
 /// After so long without an event there is time to tidy up.
 const REST: Duration = Duration::from_millis(250);
 
@@ -57,6 +60,7 @@ pub(super) fn start(wires: &Wires, queue: Addr<Queue>) -> Result<Sender<Event>> 
         pending: Pending::default(),
         effects: Vec::new(),
         shown: Snapshot::default(),
+        shown_at: Duration::ZERO,
     };
     std::thread::Builder::new()
         .name("spool".to_owned())
@@ -77,8 +81,9 @@ struct Worker {
     pending: Pending,
     /// Not handed over yet.
     effects: Vec<Effect>,
-    /// How things stood when something was last handed over.
+    /// How things stood when that was last handed over, and when that was.
     shown: Snapshot,
+    shown_at: Duration,
 }
 
 impl Worker {
@@ -140,8 +145,8 @@ impl Worker {
         }
     }
 
-    /// Has the Queue carry out what came of an event: pushes at once, the rest together with that of the events that
-    /// wait. What there is to say of it goes into the stream before anybody hears that it was done.
+    /// Has the Queue carry out what came of an event: pushes and what somebody waits for at once, the rest together with
+    /// that of the events that wait. What there is to say of it goes into the stream before anybody hears that it was done.
     fn hand_over(&mut self, outcome: Outcome, now: bool) {
         let Outcome { effects, snapshot, .. } = outcome;
         let (pushes, rest): (Vec<_>, Vec<_>) =
@@ -155,9 +160,11 @@ impl Worker {
                 effect => self.effects.push(effect),
             }
         }
-        let rested = self.pending.is_empty() || self.effects.len() >= BUNDLE;
+        let at = self.clock.now().mono;
+        let now = now || self.effects.iter().any(|effect| matches!(effect, Effect::Answer(..)));
+        let rested = self.pending.is_empty() || self.effects.len() >= BUNDLE || at.saturating_sub(self.shown_at) >= STALE;
         if now || rested && (!self.effects.is_empty() || snapshot != self.shown) {
-            self.shown.clone_from(&snapshot);
+            (self.shown, self.shown_at) = (snapshot.clone(), at);
             self.queue.do_send(Word::Done(std::mem::take(&mut self.effects), snapshot));
         }
     }
