@@ -51,6 +51,8 @@ pub enum ToSide {
     Push {
         /// To be named in the answers.
         token: Token,
+        /// The one it follows, if that had not ended when this was begun.
+        behind: Option<Token>,
         /// What to post.
         uploads: Vec<Upload>,
     },

@@ -21,7 +21,7 @@ use crate::fakechat::frame::Frame;
 use crate::handoff::SessionKey;
 use crate::message::{Ping, Reload, ToQueue, ToSide};
 use crate::queue::Token;
-use crate::queue::event::{Event, Upload};
+use crate::queue::event::{Event, Pushed, Upload};
 use crate::side::{Connection, Input};
 
 use super::intake::Taken;
@@ -103,6 +103,8 @@ pub struct SideActor<R: Role> {
     epochs: u64,
     orders: VecDeque<Order>,
     posting: Option<Posting>,
+    /// The last push that came to nothing and is made again: those behind it are not made before.
+    stopped_at: Option<Token>,
     /// Pushes whose 204 is not yet old enough, with the time it will be.
     confirming: Vec<(Token, Duration)>,
     wake: Option<SpawnHandle>,
@@ -127,6 +129,7 @@ impl<R: Role> SideActor<R> {
             epochs: 0,
             orders: VecDeque::new(),
             posting: None,
+            stopped_at: None,
             confirming: Vec::new(),
             wake: None,
             barred: None,
@@ -246,7 +249,11 @@ impl<R: Role> Handler<ToSide> for SideActor<R> {
 
     fn handle(&mut self, message: ToSide, ctx: &mut Self::Context) {
         match message {
-            ToSide::Push { token, uploads } => {
+            // Written too late to be given back with the others.
+            ToSide::Push { token, behind: Some(behind), .. } if self.stopped_at == Some(behind) => {
+                self.word(token, Pushed::NotTried);
+            }
+            ToSide::Push { token, uploads, .. } => {
                 self.orders.push_back(Order { token, uploads });
                 self.begin_next(ctx);
                 self.rearm(ctx);

@@ -272,6 +272,8 @@ pub enum Effect {
         side: Side,
         /// To be named in the word of what became of it.
         token: Token,
+        /// The push whose POSTs had not ended when this one was begun: where that one comes to nothing, so does this.
+        behind: Option<Token>,
         /// What.
         uploads: Vec<Upload>,
     },

@@ -159,7 +159,9 @@ impl Queue {
         let token = Token(self.next_token);
         self.next_token += 1;
         self.flights.insert(token, (side, cargo));
-        self.peer(side).posting.push(token);
+        let posting = &mut self.peer(side).posting;
+        let behind = posting.last().copied();
+        posting.push(token);
         let owner = cargo.owner();
         if let Some(id) = owner {
             self.begun.push((token, id));
@@ -170,7 +172,7 @@ impl Queue {
             self.reindex(id);
         }
         let owner = owner.filter(|id| self.touched.iter().any(|touch| touch.id == *id));
-        self.steps.push(Step { owner, effect: Effect::Push { side, token, uploads } });
+        self.steps.push(Step { owner, effect: Effect::Push { side, token, behind, uploads } });
     }
 
     /// Takes a flight out of the records, as if it had never begun or once it has ended.

@@ -101,7 +101,7 @@ impl Rig {
         }
         for effect in self.queue.effects() {
             match effect {
-                Effect::Push { side, token, uploads } => self.flights.push((side, token, uploads)),
+                Effect::Push { side, token, uploads, .. } => self.flights.push((side, token, uploads)),
                 Effect::Note { text, .. } => self.notes.push(text),
                 Effect::Warn { text, .. } => self.warnings.push(text),
                 Effect::Done(receipt) => self.done.push(receipt),

@@ -261,3 +261,26 @@ fn a_bridge_that_stood_still_does_not_take_a_dropped_push_for_delivered() {
     let told = world.bot_gets(|all| all.len() == 1).remove(0);
     assert!(told.text.starts_with(&format!("[relay result for {}, sent again: ", asked.id)), "{}", told.text);
 }
+
+#[test]
+fn what_follows_a_push_that_fails_stays_behind_it() {
+    const ALL: usize = 40;
+    let mut world = World::new().with("breaker_count", "1000");
+    world.start_online();
+    world.ok(&["pause"]);
+    for n in 0..ALL {
+        world.ok(&["send", &format!("number {n}")]);
+    }
+    world.ok(&["resume"]);
+    // Now and then one is refused, while the one after the next is being written.
+    for refused in 1..=6 {
+        let before = world.brain().uploads().len();
+        world.brain_gets(|all| all.len() >= (before + 3).min(ALL));
+        world.brain().faults(|faults| faults.refuse_uploads = refuse(500, Some(1)));
+        world.wait_status("one to be refused", |_| world.stream().matches("it is tried again").count() >= refused);
+    }
+    let came = world.brain_gets(|all| all.len() == ALL);
+    let order: Vec<&str> = came.iter().map(|one| one.text.rsplit("] ").next().unwrap()).collect();
+    let wanted: Vec<String> = (0..ALL).map(|n| format!("number {n}")).collect();
+    assert_eq!(order, wanted);
+}

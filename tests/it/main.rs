@@ -31,3 +31,4 @@ mod stop;
 mod supervision;
 mod witness;
 mod witness_falls;
+mod zz_break;

@@ -153,3 +153,24 @@ fn a_pause_of_more_than_twelve_hours_is_recalled_at_the_next_hand_off() {
     let recalled = told.iter().filter(|notice| notice.contains("has been paused")).count();
     assert_eq!(recalled, 2, "{told:#?}");
 }
+
+#[test]
+fn while_a_long_queue_goes_a_command_is_answered_and_status_follows() {
+    const ALL: usize = 1000;
+    let mut world = World::new().with("breaker_count", "10000");
+    world.ok(&["pause"]);
+    world.start_online();
+    for n in 0..ALL {
+        world.bot().say(&format!("RELAY: number {n}"), None);
+    }
+    world.wait_queue("new", ALL);
+    world.ok(&["resume"]);
+    // Once the first are confirmed, there is always something that waits to be written.
+    world.brain_gets(|all| all.len() > 150);
+    world.ok(&["send", "the last one"]);
+    let status = world.status();
+    let gone = world.brain().uploads().len();
+    assert!(gone < ALL, "the answer came only after all had gone");
+    assert!(status["queue"]["new"].as_u64() < Some(ALL as u64 - 100), "{}", status["queue"]);
+    assert_eq!(texts(&world.brain_gets(|all| all.len() == ALL + 1)).pop(), Some("the last one"));
+}

@@ -306,7 +306,7 @@ impl World {
         let mut withdrawn = Vec::new();
         for effect in outcome.effects {
             match effect {
-                Effect::Push { side, token, uploads } => {
+                Effect::Push { side, token, uploads, .. } => {
                     let begun = self.flights.iter().filter(|flight| flight.side == side && !flight.accepted).count();
                     assert!(begun < 2, "more than the next push to {side:?} was begun ahead");
                     let text = uploads[0].part.text.clone();

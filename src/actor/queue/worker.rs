@@ -21,6 +21,9 @@ use super::Queue;
 /// So many effects are handed over at once at most, where nobody waits for one of them.
 const BUNDLE: usize = 64;
 
+/// How old may be what the Queue shows of how things stand.
+const STALE: Duration = Duration::from_millis(100);
+
 /// After so long without an event there is time to tidy up.
 const REST: Duration = Duration::from_millis(250);
 
@@ -36,6 +39,8 @@ pub(super) enum Word {
     Do(Vec<Effect>),
     /// Carry these out; what was decided so far is done, and so things stand.
     Done(Vec<Effect>, Snapshot),
+    /// Nothing is under way, and nothing is begun any more.
+    Drained,
     /// The worker has panicked.
     Fell,
 }
@@ -55,8 +60,10 @@ pub(super) fn start(wires: &Wires, queue: Addr<Queue>) -> Result<Sender<Event>> 
         clock: wires.clock(),
         stream: wires.stream.clone(),
         pending: Pending::default(),
+        draining: false,
         effects: Vec::new(),
         shown: Snapshot::default(),
+        shown_at: Duration::ZERO,
     };
     std::thread::Builder::new()
         .name("spool".to_owned())
@@ -75,10 +82,13 @@ struct Worker {
     clock: Clock,
     stream: Stream,
     pending: Pending,
+    /// Whether the bridge stops.
+    draining: bool,
     /// Not handed over yet.
     effects: Vec<Effect>,
-    /// How things stood when something was last handed over.
+    /// How things stood when that was last handed over, and when that was.
     shown: Snapshot,
+    shown_at: Duration,
 }
 
 impl Worker {
@@ -103,6 +113,7 @@ impl Worker {
                 return;
             }
             let drain = matches!(event, Event::Drain);
+            self.draining |= drain;
             let outcome = spooler.process([event], self.clock.now());
             drop(owner);
             wake_at = outcome.wake_at;
@@ -140,8 +151,8 @@ impl Worker {
         }
     }
 
-    /// Has the Queue carry out what came of an event: pushes at once, the rest together with that of the events that
-    /// wait. What there is to say of it goes into the stream before anybody hears that it was done.
+    /// Has the Queue carry out what came of an event: pushes and what somebody waits for at once, the rest together with
+    /// that of the events that wait. What there is to say of it goes into the stream before anybody hears that it was done.
     fn hand_over(&mut self, outcome: Outcome, now: bool) {
         let Outcome { effects, snapshot, .. } = outcome;
         let (pushes, rest): (Vec<_>, Vec<_>) =
@@ -155,10 +166,17 @@ impl Worker {
                 effect => self.effects.push(effect),
             }
         }
-        let rested = self.pending.is_empty() || self.effects.len() >= BUNDLE;
+        let at = self.clock.now().mono;
+        let now = now || self.effects.iter().any(|effect| matches!(effect, Effect::Answer(..)));
+        let rested =
+            self.pending.is_empty() || self.effects.len() >= BUNDLE || at.saturating_sub(self.shown_at) >= STALE;
         if now || rested && (!self.effects.is_empty() || snapshot != self.shown) {
-            self.shown.clone_from(&snapshot);
+            (self.shown, self.shown_at) = (snapshot.clone(), at);
+            let drained = self.draining && snapshot.idle;
             self.queue.do_send(Word::Done(std::mem::take(&mut self.effects), snapshot));
+            if drained {
+                self.queue.do_send(Word::Drained);
+            }
         }
     }
 }

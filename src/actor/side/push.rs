@@ -121,7 +121,10 @@ impl<R: Role> SideActor<R> {
         }
     }
 
-    fn word(&self, token: Token, pushed: Pushed) {
+    pub(super) fn word(&mut self, token: Token, pushed: Pushed) {
+        if matches!(pushed, Pushed::NotTried | Pushed::Failed { permanent: false, .. }) {
+            self.stopped_at = Some(token);
+        }
         self.wires.queue.send(ToQueue(Event::Pushed { token, pushed }));
     }
 }
