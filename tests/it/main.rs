@@ -31,4 +31,3 @@ mod stop;
 mod supervision;
 mod witness;
 mod witness_falls;
-mod zz_break;
