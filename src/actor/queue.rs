@@ -30,14 +30,13 @@ pub struct Queue {
     /// The worker's inbox; none before it is started.
     worker: Option<mpsc::Sender<Event>>,
     pings: u32,
-    draining: bool,
 }
 
 impl Queue {
     /// A queue that recovers the spool as soon as it is started.
     #[must_use]
     pub fn new(wires: Rc<Wires>) -> Self {
-        Queue { wires, worker: None, pings: 0, draining: false }
+        Queue { wires, worker: None, pings: 0 }
     }
 
     /// Gives an event to the worker. One that has fallen says so itself.
@@ -69,12 +68,8 @@ impl Queue {
     }
 
     fn done(&self, effects: Vec<Effect>, snapshot: Snapshot) {
-        let idle = snapshot.idle;
         self.show(snapshot);
         effects.into_iter().for_each(|effect| self.carry_out(effect));
-        if self.draining && idle {
-            self.wires.supervisor.send(ToSupervisor::Drained);
-        }
     }
 
     fn carry_out(&self, effect: Effect) {
@@ -113,6 +108,7 @@ impl Handler<Word> for Queue {
             Word::Recovered(snapshot) => self.recovered(snapshot),
             Word::Do(effects) => effects.into_iter().for_each(|effect| self.carry_out(effect)),
             Word::Done(effects, snapshot) => self.done(effects, snapshot),
+            Word::Drained => self.wires.supervisor.send(ToSupervisor::Drained),
             Word::Unusable(error) => {
                 self.wires.stream.warn(&format!("the spool cannot be used: {error}"));
                 tracing::error!(%error, "recovering the spool");
@@ -128,7 +124,6 @@ impl Handler<ToQueue> for Queue {
     type Result = ();
 
     fn handle(&mut self, ToQueue(event): ToQueue, _: &mut Self::Context) {
-        self.draining |= matches!(event, Event::Drain);
         self.give(event);
     }
 }

@@ -39,6 +39,8 @@ pub(super) enum Word {
     Do(Vec<Effect>),
     /// Carry these out; what was decided so far is done, and so things stand.
     Done(Vec<Effect>, Snapshot),
+    /// Nothing is under way, and nothing is begun any more.
+    Drained,
     /// The worker has panicked.
     Fell,
 }
@@ -58,6 +60,7 @@ pub(super) fn start(wires: &Wires, queue: Addr<Queue>) -> Result<Sender<Event>> 
         clock: wires.clock(),
         stream: wires.stream.clone(),
         pending: Pending::default(),
+        draining: false,
         effects: Vec::new(),
         shown: Snapshot::default(),
         shown_at: Duration::ZERO,
@@ -79,6 +82,8 @@ struct Worker {
     clock: Clock,
     stream: Stream,
     pending: Pending,
+    /// Whether the bridge stops.
+    draining: bool,
     /// Not handed over yet.
     effects: Vec<Effect>,
     /// How things stood when that was last handed over, and when that was.
@@ -108,6 +113,7 @@ impl Worker {
                 return;
             }
             let drain = matches!(event, Event::Drain);
+            self.draining |= drain;
             let outcome = spooler.process([event], self.clock.now());
             drop(owner);
             wake_at = outcome.wake_at;
@@ -165,7 +171,11 @@ impl Worker {
         let rested = self.pending.is_empty() || self.effects.len() >= BUNDLE || at.saturating_sub(self.shown_at) >= STALE;
         if now || rested && (!self.effects.is_empty() || snapshot != self.shown) {
             (self.shown, self.shown_at) = (snapshot.clone(), at);
+            let drained = self.draining && snapshot.idle;
             self.queue.do_send(Word::Done(std::mem::take(&mut self.effects), snapshot));
+            if drained {
+                self.queue.do_send(Word::Drained);
+            }
         }
     }
 }
