@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::PathBuf;
 
 use crate::error::{Advise, During, Error, Result};
@@ -95,7 +96,9 @@ impl<F: Fs> Store<F> {
         let dir = self.dir(TMP);
         for name in self.fs().entries(&dir).during(format_args!("reading {}", dir.display())).advise(MEND)? {
             let path = dir.join(&name);
-            if self.fs().remove(&path).is_err() {
+            let Err(error) = self.fs().remove(&path) else { continue };
+            // A process that ends may have removed its own by now.
+            if error.kind() != io::ErrorKind::NotFound {
                 self.fs().remove_dir(&path).during(format_args!("removing {}", path.display())).advise(MEND)?;
             }
         }

@@ -32,6 +32,8 @@ pub const MAX_FILE: u64 = 50 * 1024 * 1024;
 
 /// How many replaced files are kept at most, for a time with nothing else to do. More go two at a write.
 const MAX_REPLACED: usize = 64;
+/// Longer ones than this, in bytes, are freed at once, for they would take the room that something new needs.
+const MAX_REPLACED_LEN: usize = 256 * 1024;
 
 /// The folder a hand-off came to lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,9 +106,9 @@ impl<F: Fs> Store<F> {
         let lies = lies.unwrap_or(belongs);
         let tmp = self.dir(TMP).join(format!("{}.{}", h.id, h.rev));
         let at = if lies.is_open() { lies } else { belongs };
-        let committed = self.write(&tmp, h).and_then(|()| {
+        let committed = self.write(&tmp, h).and_then(|len| {
             self.reopen(h.id, lies, at)?;
-            if h.rev > 1 {
+            if h.rev > 1 && len <= MAX_REPLACED_LEN {
                 self.keep_replaced(&self.path(at, h.id), tmp.with_extension(format!("{}.old", h.rev)));
             }
             self.fs.rename(&tmp, &self.path(at, h.id)).inspect_err(|_| self.close_again(h.id, lies, at))
@@ -121,7 +123,8 @@ impl<F: Fs> Store<F> {
         Ok(self.settle(h.id, lies, at, belongs))
     }
 
-    fn write(&self, path: &Path, h: &HandOff) -> io::Result<()> {
+    /// Returns how long it is.
+    fn write(&self, path: &Path, h: &HandOff) -> io::Result<usize> {
         let mut bytes = serde_json::to_vec(h)?;
         bytes.push(b'\n');
         let mut file = match self.fs.create(path) {
@@ -133,7 +136,8 @@ impl<F: Fs> Store<F> {
             created => created?,
         };
         self.fs.write(&mut file, &bytes)?;
-        self.fs.sync(&file)
+        self.fs.sync(&file)?;
+        Ok(bytes.len())
     }
 
     /// Keeps what is replaced next. Where that cannot be, it is freed at once, and that takes longer.

@@ -178,3 +178,16 @@ fn a_file_of_the_same_name_keeps_its_name_for_people() {
     }
     assert_eq!(paths, [format!("files/{id}/a.png"), format!("files/{id}/2-a.png")]);
 }
+
+#[test]
+fn what_is_long_is_freed_as_soon_as_it_is_replaced() {
+    let (_dir, store) = open();
+    for (len, kept) in [(1, true), (MAX_REPLACED_LEN, false)] {
+        let mut h = HandOff { text: "x".repeat(len), ..hand_off() };
+        store.put(&mut h, None).unwrap();
+        h.pushes.push(Push::begin(1, None, NOW));
+        store.put(&mut h, Some(State::New)).unwrap();
+        assert_eq!(store.is_untidy(), kept);
+        store.tidy();
+    }
+}
