@@ -168,7 +168,8 @@ impl Worker {
         }
         let at = self.clock.now().mono;
         let now = now || self.effects.iter().any(|effect| matches!(effect, Effect::Answer(..)));
-        let rested = self.pending.is_empty() || self.effects.len() >= BUNDLE || at.saturating_sub(self.shown_at) >= STALE;
+        let rested =
+            self.pending.is_empty() || self.effects.len() >= BUNDLE || at.saturating_sub(self.shown_at) >= STALE;
         if now || rested && (!self.effects.is_empty() || snapshot != self.shown) {
             (self.shown, self.shown_at) = (snapshot.clone(), at);
             let drained = self.draining && snapshot.idle;
