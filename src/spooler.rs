@@ -255,25 +255,31 @@ impl<F: Fs> Spooler<F> {
     }
 
     fn prune(&mut self, ids: &[Id], receipt: Receipt) {
-        let mut pruned = Vec::new();
         if let Err(error) = self.store.sync_open_folders().during("syncing the spool's folders") {
             return self.answer(receipt, Err(error.hint("nothing was deleted")));
         }
+        let result = self.delete(ids);
+        // One of the same id may be accepted next, which must not meet the old one again after a power cut.
+        [State::Done, State::Failed].into_iter().for_each(|state| self.store.sync_folder(state));
+        self.answer(receipt, result);
+    }
+
+    fn delete(&mut self, ids: &[Id]) -> Result<serde_json::Value> {
+        let mut pruned = Vec::new();
         for id in ids {
             for state in [State::Done, State::Failed] {
                 let there = self.store.fs().exists(&self.store.path(state, *id));
                 if self.queue.holds(*id) || !there.is_ok_and(|there| there) {
                     continue;
                 }
-                if let Err(error) = self.store.delete(*id, state).during(format_args!("deleting hand-off {id}")) {
-                    return self.answer(receipt, Err(error.hint("what was deleted before it stays deleted")));
-                }
+                let deleted = self.store.delete(*id, state).during(format_args!("deleting hand-off {id}"));
+                deleted.map_err(|error| error.hint("what was deleted before it stays deleted"))?;
                 *self.counter(state) = self.counter(state).saturating_sub(1);
                 self.closed_names = None;
                 pruned.push(*id);
             }
         }
-        self.answer(receipt, Ok(json!({ "pruned": pruned })));
+        Ok(json!({ "pruned": pruned }))
     }
 
     fn count(&mut self) {

@@ -154,6 +154,8 @@ impl Queue {
                 self.drop_notice(at);
                 self.warn(None, format!("the bot's fakechat refused a notice: {why}"));
             }
+            // It did not fail: it goes as soon as there is room.
+            Pushed::NotTried => self.notices[at].in_flight = false,
             _ => {
                 let notice = &mut self.notices[at];
                 notice.attempts += 1;

@@ -197,7 +197,8 @@ impl<F: Fs> Store<F> {
         Placed(placed)
     }
 
-    pub(super) fn sync_folder(&self, state: State) {
+    /// Syncs the folder of a state, after the commit point.
+    pub fn sync_folder(&self, state: State) {
         self.sync(&self.dir(state.name()));
     }
 

@@ -301,3 +301,15 @@ fn nothing_is_begun_ahead_of_its_turn_while_a_push_takes_long() {
     rig.pass(0);
     assert_eq!(rig.flying(Side::Brain), 3, "from then on it is as before");
 }
+
+#[test]
+fn a_notice_whose_turn_had_not_come_did_not_fail() {
+    let mut rig = Rig::with_both();
+    for text in ["a", "b"] {
+        rig.event(Event::Notify { text: text.into(), receipt: Receipt::None });
+    }
+    let (first, ahead) = (rig.flights[0].1, rig.flights.remove(1).1);
+    rig.event(Event::Pushed { token: ahead, pushed: Pushed::NotTried });
+    rig.event(Event::Pushed { token: first, pushed: Pushed::Accepted });
+    assert_eq!(rig.flying(Side::Bot), 2, "it goes as soon as there is room");
+}
