@@ -17,6 +17,7 @@ use crate::control::wire::{BreakerStatus, Status};
 use crate::guard::Breaker;
 use crate::message::{Judge, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor, ToWitness};
 use crate::port::Verdict;
+use crate::queue::event::Sighted;
 use crate::queue::{Event, Now, Receipt};
 use crate::stream::Stream;
 
@@ -141,6 +142,8 @@ pub struct Wires {
     pub live: RefCell<[Option<Live>; 2]>,
     /// Which sides' sessions have hooks that tell what was said.
     pub hooked: [Cell<bool>; 2],
+    /// What the transcripts have shown and the Queue was not told yet: it outlives the Witness that read it.
+    pub sighted: Arc<Mutex<Vec<Sighted>>>,
     sides: [Slot<ToSide>; 2],
     intakes: [RefCell<Intake>; 2],
     /// What `status` shows.
@@ -180,6 +183,7 @@ impl Wires {
             witness: Slot::default(),
             live: RefCell::default(),
             hooked: Default::default(),
+            sighted: Arc::default(),
             sides: Default::default(),
             intakes: Default::default(),
             board: RefCell::default(),

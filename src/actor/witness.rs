@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use actix::prelude::*;
@@ -58,7 +58,6 @@ pub struct Witness {
 struct Found {
     receipts: Receipts,
     listing: Result<Listing>,
-    sighted: Vec<Sighted>,
     dropped_since: Option<time::OffsetDateTime>,
     more: bool,
 }
@@ -91,8 +90,8 @@ impl Witness {
             return;
         };
         let (spool, live) = (self.wires.config().paths.spool(), self.wires.live.borrow().clone());
-        let now = self.wires.now().wall;
-        let looking = tokio::task::spawn_blocking(move || find(receipts, &spool, &live, now));
+        let (now, sighted) = (self.wires.now().wall, Arc::clone(&self.wires.sighted));
+        let looking = tokio::task::spawn_blocking(move || find(receipts, &spool, &live, now, &sighted));
         ctx.spawn(looking.into_actor(self).map(|found, act, ctx| match found {
             Ok(found) => act.found(found, ctx),
             Err(_) => ctx.stop(),
@@ -100,12 +99,8 @@ impl Witness {
     }
 
     fn found(&mut self, found: Found, ctx: &mut Context<Self>) {
-        let Found { mut receipts, listing, sighted, dropped_since, more } = found;
-        for sighted in sighted {
-            self.wires.queue.send(ToQueue(Event::Sighted(sighted.clone())));
-            self.recent.push_back(Sighted { new: false, ..sighted });
-        }
-        self.recent.drain(..self.recent.len().saturating_sub(RECENT));
+        let Found { mut receipts, listing, dropped_since, more } = found;
+        self.tell();
         if let Some(since) = dropped_since {
             self.wires.stream.warn(&format!("the inbox was full: what was said after {since} may be lost"));
         }
@@ -134,6 +129,16 @@ impl Witness {
         if more {
             ctx.notify(Again);
         }
+    }
+
+    /// Tells the Queue what the transcripts have shown.
+    fn tell(&mut self) {
+        let sighted = std::mem::take(&mut *self.wires.sighted.lock().unwrap_or_else(PoisonError::into_inner));
+        for sighted in sighted {
+            self.wires.queue.send(ToQueue(Event::Sighted(sighted.clone())));
+            self.recent.push_back(Sighted { new: false, ..sighted });
+        }
+        self.recent.drain(..self.recent.len().saturating_sub(RECENT));
     }
 
     /// Sends on what a hook brought.
@@ -198,7 +203,13 @@ impl Witness {
 }
 
 /// The look itself.
-fn find(mut receipts: Receipts, spool: &std::path::Path, live: &[Option<Live>; 2], now: time::OffsetDateTime) -> Found {
+fn find(
+    mut receipts: Receipts,
+    spool: &std::path::Path,
+    live: &[Option<Live>; 2],
+    now: time::OffsetDateTime,
+    untold: &Mutex<Vec<Sighted>>,
+) -> Found {
     for (side, live) in Side::BOTH.into_iter().zip(live) {
         let Some(live) = live else { continue };
         let transcript = || locate::find(&registry::claude_folder()?, &live.cwd, &live.session_id);
@@ -209,6 +220,8 @@ fn find(mut receipts: Receipts, spool: &std::path::Path, live: &[Option<Live>; 2
         let (message, bytes) = (sighting.message_id, sighting.text_len);
         sighted.push(Sighted { side, message, at: sighting.at.unwrap_or(now), bytes, new, of: None });
     });
+    // Before it is kept how far they were read: a Witness that falls meanwhile leaves it to the next one to tell.
+    untold.lock().unwrap_or_else(PoisonError::into_inner).append(&mut sighted);
     if let Err(error) = receipts.save() {
         tracing::debug!(%error, "keeping how far the transcripts were read");
     }
@@ -218,7 +231,7 @@ fn find(mut receipts: Receipts, spool: &std::path::Path, live: &[Option<Live>; 2
     {
         tracing::warn!(%error, "clearing the mark of a full inbox");
     }
-    Found { receipts, listing: inbox::list(spool), sighted, dropped_since, more }
+    Found { receipts, listing: inbox::list(spool), dropped_since, more }
 }
 
 /// Whether it is gone.
@@ -235,6 +248,7 @@ impl Actor for Witness {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
+        self.tell();
         self.look(ctx);
     }
 }
