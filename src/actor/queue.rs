@@ -1,4 +1,4 @@
-//! The Queue: gives events to the [`worker`], which decides and writes, and carries out what comes back.
+//! The Queue: gives events to the `worker`, which decides and writes, and carries out what comes back.
 
 mod worker;
 
