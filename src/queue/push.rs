@@ -164,14 +164,15 @@ impl Queue {
         posting.push(token);
         let owner = cargo.owner();
         if let Some(id) = owner {
-            self.begun.push((token, id));
             if let Some(entry) = self.book.get_mut(id) {
                 let errand = if side == Side::Brain { &mut entry.brain } else { &mut entry.bot };
                 errand.flight = Some(token);
             }
             self.reindex(id);
         }
+        // Not every push waits for a write, and one that does not goes on if another of the same hand-off cannot.
         let owner = owner.filter(|id| self.touched.iter().any(|touch| touch.id == *id));
+        self.begun.extend(owner.map(|id| (token, id)));
         self.steps.push(Step { owner, effect: Effect::Push { side, token, behind, uploads } });
     }
 
