@@ -110,13 +110,13 @@ impl Drop for Handle {
 fn line(at: OffsetDateTime, mark: &str, text: &str, rest: Option<&str>) -> String {
     let at = at.replace_nanosecond(0).unwrap_or(at).format(&Rfc3339).unwrap_or_default();
     let text = text.trim();
-    match (text.char_indices().nth(EVENT_CHARS), rest) {
-        (None, _) => format!("{at} relay: {mark}{}\n", text::on_one_line(text)),
-        (Some((end, _)), None) => format!("{at} relay: {mark}{}… [cut]\n", text::on_one_line(&text[..end])),
-        (Some((end, _)), Some(rest)) => {
-            format!("{at} relay: {mark}{}… [cut; all of it: {rest}]\n", text::on_one_line(&text[..end]))
-        }
-    }
+    let head = text::head(text, EVENT_CHARS);
+    let end = match (head.len() < text.len(), rest) {
+        (false, _) => String::new(),
+        (true, None) => "… [cut]".to_owned(),
+        (true, Some(rest)) => format!("… [cut; all of it: {rest}]"),
+    };
+    format!("{at} relay: {mark}{}{end}\n", text::on_one_line(head))
 }
 
 #[cfg(test)]

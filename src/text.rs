@@ -49,11 +49,9 @@ pub fn on_one_line(text: &str) -> Cow<'_, str> {
 pub fn one_line(text: &str, max_chars: usize) -> String {
     let text = text.trim();
     // Nothing gets shorter by being made visible but for CRLF, so twice as much is always enough.
-    let enough = max_chars.saturating_mul(2);
-    let end = if text.len() <= enough { None } else { text.char_indices().nth(enough) };
-    let end = end.map_or(text.len(), |(at, _)| at);
-    let line = on_one_line(&text[..end]);
-    if end == text.len() && columns(&line) <= max_chars {
+    let enough = head(text, max_chars.saturating_mul(2));
+    let line = on_one_line(enough);
+    if enough.len() == text.len() && columns(&line) <= max_chars {
         return line.into_owned();
     }
     let mut out = String::new();
@@ -73,6 +71,9 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
 /// So many characters of a text, or all of it.
 #[must_use]
 pub fn head(text: &str, chars: usize) -> &str {
+    if text.len() <= chars {
+        return text;
+    }
     text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
 }
 

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use anna_relay::control::client::Client;
 use anna_relay::control::wire;
 use anna_relay::fakechat::server::{Double, Received};
+use anna_relay::handoff::Id;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::floor;
 
@@ -141,6 +142,22 @@ impl World {
     pub fn empty(&self) {
         self.until(|status| status["queue"]["brain"] == 0);
         self.quiet();
+    }
+
+    /// Has so many lie in a folder, copies under other ids of the one that is there: as the relay wrote it.
+    pub fn copy(&self, folder: &str, n: usize) {
+        let folder = self.spool().join(folder);
+        let one = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+        let mut document: Value = serde_json::from_slice(&std::fs::read(one).unwrap()).unwrap();
+        for i in 1..n {
+            let (id, at) = (Id::now().to_string(), 1_700_000_000_000_u64 + i as u64);
+            document["id"] = json!(id);
+            document["source"]["message"] = json!(format!("m{at}-{i}"));
+            if let Some(result) = document["results"].get_mut(0) {
+                result["message"] = json!(format!("m{}-{i}", at + 1_000));
+            }
+            std::fs::write(folder.join(format!("{id}.json")), format!("{document}\n")).unwrap();
+        }
     }
 
     /// Ends the bridge.

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use actix::prelude::*;
 
@@ -29,8 +29,6 @@ use crate::message::Fault;
 pub const NAME: &str = "witness";
 /// At every so-manieth ping it looks even if nothing seems to have changed.
 const LOOK_EVERY: u32 = 64;
-/// A folder that changed less than this ago may have changed again at what is the same time to its file system.
-const SETTLED: Duration = Duration::from_secs(2);
 /// So many sightings are kept for a Queue that falls.
 const RECENT: usize = 200;
 
@@ -196,8 +194,7 @@ impl Witness {
         let inbox = self.wires.config().paths.spool().join(INBOX);
         let changed = std::fs::metadata(inbox).and_then(|meta| meta.modified()).ok();
         let is_news = self.changed != changed;
-        let is_settled = |at: &SystemTime| at.elapsed().is_ok_and(|age| age > SETTLED);
-        self.changed = changed.filter(is_settled);
+        self.changed = changed.filter(|at| registry::is_settled(*at));
         is_news
     }
 }

@@ -127,7 +127,7 @@ fn said(id: Id, text: &str, inline_bytes: usize) -> (String, Option<PartFile>) {
         return (text.to_owned(), None);
     }
     let file = PartFile::Text { name: format!("{id}.txt"), text: text.to_owned() };
-    (text.chars().take(CUT_CHARS).collect(), Some(file))
+    (head(text, CUT_CHARS).to_owned(), Some(file))
 }
 
 fn file_line(name: &str, bytes: u64) -> String {

@@ -27,6 +27,12 @@ const MAX_WAITING_FOR: usize = 200;
 /// File systems tell times apart that lie further apart than this.
 const SETTLED: Duration = Duration::from_secs(2);
 
+/// Whether what changed then would show another time if it had changed again since.
+#[must_use]
+pub fn is_settled(changed: SystemTime) -> bool {
+    changed.elapsed().is_ok_and(|age| age > SETTLED)
+}
+
 /// What the registry says about a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -59,7 +65,7 @@ impl Mark {
 
     fn in_folder(claude_folder: &Path, session: SessionKey) -> Option<Mark> {
         let Ok(about) = entry_of(claude_folder, session).symlink_metadata() else { return Some(Mark { entry: None }) };
-        let changed = about.modified().ok().filter(|at| at.elapsed().is_ok_and(|age| age > SETTLED))?;
+        let changed = about.modified().ok().filter(|at| is_settled(*at))?;
         Some(Mark { entry: Some((about.ino(), about.len(), changed)) })
     }
 }

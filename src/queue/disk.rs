@@ -68,18 +68,8 @@ pub(super) struct Trouble {
 impl Queue {
     /// Changes a hand-off in memory, to be written after the event. `fact`: see the module's page.
     pub(super) fn change(&mut self, id: Id, fact: bool, with: impl FnOnce(&mut HandOff)) {
+        self.touch(id, fact, |entry| Fallback::Restore(Box::new((entry.h.clone(), entry.wait()))));
         let Some(entry) = self.book.get_mut(id) else { return };
-        let restore = |entry: &Entry| match entry.lies {
-            Some(_) => Fallback::Restore(Box::new((entry.h.clone(), entry.wait()))),
-            None => Fallback::Forget,
-        };
-        match self.touched.iter_mut().find(|touch| touch.id == id) {
-            Some(touch) if fact => (touch.fact, touch.fallback) = (true, Fallback::Keep),
-            Some(touch) if matches!(touch.fallback, Fallback::Keep) => touch.fallback = restore(entry),
-            Some(_) => {}
-            None if fact => self.touched.push(Touch { id, fallback: Fallback::Keep, fact }),
-            None => self.touched.push(Touch { id, fallback: restore(entry), fact }),
-        }
         with(&mut entry.h);
         self.reindex(id);
     }
@@ -87,20 +77,25 @@ impl Queue {
     /// Decides on a push, to be written after the event. Like [`Queue::change`], with nothing copied to go back to.
     /// Returns which push of that place it is.
     pub(super) fn add_push(&mut self, id: Id, place: Place, push: impl FnOnce(usize) -> Push) -> usize {
-        let Some(entry) = self.book.get_mut(id) else { return 0 };
-        let Some(pushes) = place.pushes(&mut entry.h) else { return 0 };
+        self.touch(id, false, |_| Fallback::Strike(place));
+        let Some(pushes) = self.book.get_mut(id).and_then(|entry| place.pushes(&mut entry.h)) else { return 0 };
         let n = pushes.len();
         pushes.push(push(n));
-        match self.touched.iter_mut().find(|touch| touch.id == id) {
-            Some(touch) if matches!(touch.fallback, Fallback::Keep) => touch.fallback = Fallback::Strike(place),
-            Some(_) => {}
-            None => {
-                let fallback = if entry.lies.is_some() { Fallback::Strike(place) } else { Fallback::Forget };
-                self.touched.push(Touch { id, fallback, fact: false });
-            }
-        }
         self.reindex(id);
         n
+    }
+
+    /// Marks a hand-off that is changed next as to be written. `undo`: what a decision goes back to.
+    fn touch(&mut self, id: Id, fact: bool, undo: impl FnOnce(&Entry) -> Fallback) {
+        let Some(entry) = self.book.get(id) else { return };
+        let undo = || if entry.lies.is_some() { undo(entry) } else { Fallback::Forget };
+        match self.touched.iter_mut().find(|touch| touch.id == id) {
+            Some(touch) if fact => (touch.fact, touch.fallback) = (true, Fallback::Keep),
+            Some(touch) if matches!(touch.fallback, Fallback::Keep) => touch.fallback = undo(),
+            Some(_) => {}
+            None if fact => self.touched.push(Touch { id, fallback: Fallback::Keep, fact }),
+            None => self.touched.push(Touch { id, fallback: undo(), fact }),
+        }
     }
 
     /// The hand-offs changed by the last event, in the order they have to be written.

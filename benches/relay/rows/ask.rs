@@ -4,8 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anna_relay::control::wire;
-use anna_relay::handoff::Id;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::Run;
 use crate::table::Goal;
@@ -63,15 +62,7 @@ fn open(world: &mut World, n: usize) {
     world.bot.say(&format!("RELAY: {TEXT}"), None);
     world.until(|status| status["queue"]["new"] == 1);
     world.stop();
-    let new = world.spool().join("new");
-    let one = std::fs::read_dir(&new).unwrap().next().unwrap().unwrap().path();
-    let mut document: Value = serde_json::from_slice(&std::fs::read(one).unwrap()).unwrap();
-    for i in 1..n {
-        let id = Id::now().to_string();
-        document["source"]["message"] = json!(format!("m{}-{i}", 1_700_000_000_000_u64 + i as u64));
-        document["id"] = json!(id);
-        std::fs::write(new.join(format!("{id}.json")), format!("{document}\n")).unwrap();
-    }
+    world.copy("new", n);
     world.start();
     world.until(|status| status["queue"]["new"] == n);
 }

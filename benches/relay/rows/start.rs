@@ -3,9 +3,6 @@
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
-use anna_relay::handoff::Id;
-use serde_json::{Value, json};
-
 use super::handoffs::{answer, there};
 use crate::Run;
 use crate::table::Goal;
@@ -64,14 +61,5 @@ fn age(world: &mut World, n: usize) {
     world.start();
     answer(world, &there(world, &"x".repeat(200), 1, &mut Vec::new(), || {}));
     world.stop();
-    let done = world.spool().join("done");
-    let one = std::fs::read_dir(&done).unwrap().next().unwrap().unwrap().path();
-    let mut document: Value = serde_json::from_slice(&std::fs::read(one).unwrap()).unwrap();
-    for i in 1..n {
-        let id = Id::now().to_string();
-        document["source"]["message"] = json!(format!("m{}-{i}", 1_700_000_000_000_u64 + i as u64));
-        document["results"][0]["message"] = json!(format!("m{}-{i}", 1_700_000_001_000_u64 + i as u64));
-        document["id"] = json!(id);
-        std::fs::write(done.join(format!("{id}.json")), format!("{document}\n")).unwrap();
-    }
+    world.copy("done", n);
 }

@@ -86,9 +86,8 @@ impl<R: Role> SideActor<R> {
 
     /// Gives those back whose turn has not come.
     pub(super) fn return_orders(&mut self, which: impl Fn(&Order) -> bool) {
-        let (back, kept) = std::mem::take(&mut self.orders).into_iter().partition(which);
+        let (back, kept): (VecDeque<_>, _) = std::mem::take(&mut self.orders).into_iter().partition(which);
         self.orders = kept;
-        let back: VecDeque<Order> = back;
         for order in back {
             self.word(order.token, Pushed::NotTried);
         }
