@@ -23,7 +23,7 @@ pub const MAX_REQUEST: u64 = 128 * 1024 * 1024;
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);
 /// How long a client may take to read an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// How many clients are served at a time; for the next one the longest-idle one has to go.
+/// How many clients are served at a time; for the next one the first of those that ask nothing has to go.
 pub const MAX_CLIENTS: usize = 512;
 
 /// What `sun_path` holds on Linux, less its NUL; macOS has 104.
