@@ -32,26 +32,35 @@ impl Run {
 }
 
 fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    let has = |flag: &str| args.iter().any(|arg| arg == flag);
-    if has(rows::SLEEPER) {
-        rows::sleeper();
+    let (mut json, mut smoke, mut only) = (false, cfg!(debug_assertions), String::new());
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            // cargo's own.
+            "--bench" => {}
+            "--json" => json = true,
+            "--smoke" => smoke = true,
+            "--only" => only = args.next().expect("--only TEXT"),
+            rows::SLEEPER => rows::sleeper(),
+            other => {
+                eprintln!("{other}: there is --json, --smoke, and --only with a part of a name");
+                std::process::exit(2);
+            }
+        }
     }
-    let only = args.iter().position(|arg| arg == "--only").map(|at| args.get(at + 1).expect("--only TEXT").as_str());
-    let chosen: Vec<_> = rows::ALL.iter().filter(|(name, _)| name.contains(only.unwrap_or_default())).collect();
+    let chosen: Vec<_> = rows::ALL.iter().filter(|(name, _)| name.contains(&only)).collect();
     if chosen.is_empty() {
         let names: Vec<&str> = rows::ALL.iter().map(|(name, _)| *name).collect();
         eprintln!("nothing has that in its name; there are {}", names.join(", "));
         std::process::exit(2);
     }
-    let smoke = has("--smoke") || cfg!(debug_assertions);
     let mut run = Run { smoke, table: Table::new(!smoke) };
     for (name, measure) in chosen {
         eprintln!("{name} …");
         measure(&mut run);
     }
     print!("{}", run.table.text());
-    if has("--json") {
+    if json {
         println!("{}", run.table.json());
     }
 }
