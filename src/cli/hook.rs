@@ -21,7 +21,7 @@ use crate::fakechat::socket::MAX_FRAME;
 use crate::inbox::Put;
 use crate::{hook, inbox};
 
-use super::out;
+use super::{out, usage};
 
 /// The most that is read. A reply of several MiB is legitimate, and what does not fit a frame could not have come
 /// by the websocket either.
@@ -56,15 +56,7 @@ pub fn run(side: Side, flag: Option<&Path>) -> ExitCode {
 /// with 0, for a usage error's 2 is an order to the session.
 #[must_use]
 pub fn is_meant(args: impl IntoIterator<Item = OsString>) -> bool {
-    let mut args = args.into_iter().skip(1);
-    while let Some(arg) = args.next() {
-        match arg.to_str() {
-            Some("--config") => drop(args.next()),
-            Some(option) if option.starts_with('-') => {}
-            word => return word == Some("hook"),
-        }
-    }
-    false
+    usage::command_in(args).as_deref() == Some("hook")
 }
 
 /// Says, to whoever looks for a fault, what is wrong with a command line that was meant for this command.

@@ -1,58 +1,20 @@
 //! `anna-relay man`: the man pages, made from the command line's types.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use clap::Command;
 use clap_mangen::Man;
 
+use super::help::Page;
 use super::{PROGRAM, command, out};
-use crate::error::{Advise, During, Result};
+use crate::error::{Advise, During, Error, Result};
 
 /// What to do where the pages cannot be written.
 const ELSEWHERE: &str = "give a folder that this user may write";
-
-/// The commands' exit codes beyond those of all: `spec.md`, "Commands".
-const EXIT: &[(&str, &[(u8, &str)])] = &[
-    (
-        "bridge",
-        &[
-            (70, "a part kept failing"),
-            (75, "another bridge has this spool or one of these ports"),
-            (78, "the configuration cannot be used"),
-        ],
-    ),
-    ("status", &[(1, "with --check: something needs a look"), (3, "no bridge runs")]),
-    ("show", &[(1, "no hand-off, or more than one, is named so")]),
-    ("send", &[(124, "no result within --timeout; the hand-off stays")]),
-    ("retry", &[(1, "it is done already")]),
-    ("cancel", &[(1, "it is done already")]),
-    (
-        "clear-port",
-        &[
-            (1, "it could not be cleared"),
-            (4, "a live session holds it"),
-            (5, "something that is not fakechat holds it"),
-        ],
-    ),
-    ("hook", &[(0, ALWAYS)]),
-    (
-        "launch",
-        &[
-            (1, "the session could not be started"),
-            (4, "a live session holds its port"),
-            (5, "something that is not fakechat holds its port"),
-        ],
-    ),
-    ("check", &[(78, "the configuration cannot be used")]),
-];
-
-/// Of the one exit code of a command that has no other.
-const ALWAYS: &str = "always, whatever happens";
-
-/// The exit codes of every command.
-const EXIT_ALL: &[(u8, &str)] = &[(0, "it was done"), (1, "it failed"), (2, "the command line makes no sense")];
+/// What to do where there can be no folder.
+const NO_FOLDER: &str = "give a folder, not a file or what would lie in one";
 
 /// What the environment decides.
 const ENVIRONMENT: &[(&str, &str)] = &[
@@ -81,7 +43,13 @@ pub fn run(dir: Option<&Path>) -> Result<()> {
     let Some(dir) = dir else {
         return pages.first().map_or(Ok(()), |(_, page)| out::print(page));
     };
-    fs::create_dir_all(dir).during(format!("creating the folder {}", dir.display())).advise(ELSEWHERE)?;
+    fs::create_dir_all(dir).map_err(|cause| {
+        let hint = match cause.kind() {
+            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => NO_FOLDER,
+            _ => ELSEWHERE,
+        };
+        Error::failed(format!("creating the folder {}: {cause}", dir.display())).hint(hint)
+    })?;
     for (name, page) in pages {
         let file = dir.join(format!("{name}.1"));
         fs::write(&file, page).during(format!("writing the man page {}", file.display())).advise(ELSEWHERE)?;
@@ -93,23 +61,15 @@ pub fn run(dir: Option<&Path>) -> Result<()> {
 fn pages() -> Vec<(String, String)> {
     let mut whole = command().disable_help_subcommand(true);
     whole.build();
-    let mut pages = vec![(PROGRAM.to_owned(), page(&whole, PROGRAM, EXIT_ALL.to_vec()))];
+    let mut pages = vec![(PROGRAM.to_owned(), page(&whole, PROGRAM, &Page::of(PROGRAM)))];
     for part in whole.get_subcommands() {
         let name = format!("{PROGRAM}-{}", part.get_name());
-        let own = EXIT.iter().find(|(command, _)| *command == part.get_name()).map_or(&[][..], |(_, codes)| codes);
-        // The command's own words for a code win.
-        let always = own.iter().any(|(_, text)| *text == ALWAYS);
-        let common = EXIT_ALL.iter().filter(|(code, _)| !always && own.iter().all(|(other, _)| other != code));
-        let mut codes: Vec<_> = common.chain(own).copied().collect();
-        codes.sort_by_key(|(code, _)| *code);
-        pages.push((name.clone(), page(&part.clone().display_name(&name), &name, codes)));
+        pages.push((name.clone(), page(&part.clone().display_name(&name), &name, &Page::of(part.get_name()))));
     }
     pages
 }
 
-fn page(command: &Command, name: &str, codes: Vec<(u8, &str)>) -> String {
-    // Examples get a section with their lines as they are, which clap's own would fill.
-    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+fn page(command: &Command, name: &str, more: &Page) -> String {
     let man = Man::new(command.clone())
         .title(name.to_uppercase())
         .manual("Anna")
@@ -129,10 +89,14 @@ fn page(command: &Command, name: &str, codes: Vec<(u8, &str)>) -> String {
     // Writing to memory does not fail.
     write(&mut out).unwrap_or_default();
     let mut page = String::from_utf8_lossy(&out).into_owned();
-    if let Some(examples) = after.strip_prefix("Examples:\n") {
-        page += &format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", escape(examples));
+    if !more.notes.is_empty() {
+        let notes: Vec<_> = more.notes.iter().map(|note| escape(note)).collect();
+        page += &format!(".SH NOTES\n{}\n", notes.join("\n.PP\n"));
     }
-    let codes: Vec<_> = codes.iter().map(|(code, text)| (code.to_string(), *text)).collect();
+    if !more.examples.is_empty() {
+        page += &format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", escape(&more.examples.join("\n")));
+    }
+    let codes: Vec<_> = more.exit_codes().into_iter().map(|(code, text)| (code.to_string(), text)).collect();
     page += &section("EXIT STATUS", codes.iter().map(|(code, text)| (code.as_str(), *text)));
     page += &section("ENVIRONMENT", ENVIRONMENT.iter().copied());
     page += &section("FILES", FILES.iter().copied());
@@ -172,17 +136,11 @@ mod tests {
             }
         }
         let send = fs::read_to_string(dir.join("anna-relay-send.1")).unwrap();
-        assert!(send.contains("\\fB124\\fR\nno result within \\-\\-timeout"));
-        assert!(send.contains(".SH EXAMPLES\n.nf\n  anna\\-relay send"));
+        assert!(send.contains("\\fB124\\fR\n\\-\\-timeout passed"), "{send}");
+        assert!(send.contains(".SH EXAMPLES\n.nf\nanna\\-relay send"));
+        assert!(send.contains(".SH NOTES\nIt works without"));
         let whole = fs::read_to_string(dir.join("anna-relay.1")).unwrap();
         assert!(whole.contains(".SH SUBCOMMANDS\n"));
-    }
-
-    #[test]
-    fn every_exit_code_belongs_to_a_command() {
-        for (name, _) in EXIT {
-            assert!(command().find_subcommand(name).is_some(), "{name}");
-        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use rustix::fs::Mode;
 
 use crate::config::Config;
@@ -12,7 +11,7 @@ use crate::{daemon, telemetry};
 
 use super::{
     Cli, Command, check, clear_port, completions, demo, doctor, hook, launch, list, man, manage, out, render, send,
-    setup, status, stream,
+    setup, status, stream, usage,
 };
 
 /// Carries out what was typed, and says what went wrong.
@@ -20,7 +19,7 @@ use super::{
 pub fn run() -> ExitCode {
     // Whatever is made is for this user alone; a session that is started has the person's own mask again.
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let cli = match Cli::try_parse() {
+    let cli = match usage::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && hook::is_meant(std::env::args_os()) && !is_typed() => {
             return hook::misused(&error);

@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// # Errors
 /// It was not accepted; it was given up; (kind `TimedOut`) there was no result in time.
 pub fn run(config: &Config, args: &super::Send) -> Result<()> {
-    let text = match args.text.as_str() {
+    let text = match args.text.as_deref().unwrap_or_default() {
         "-" => from_stdin()?,
         text => text.to_owned(),
     };
