@@ -317,11 +317,13 @@ set_up() {
 }
 
 say_next() {
+    service=''
+    ! has_user_manager || service=', or as a service: systemctl --user enable --now anna-relay'
     cat <<END
 next: 1. set enabled = true under [relay] in $config
       2. anna-relay setup
       3. anna-brain in one terminal, anna-tg in another
-      4. anna-relay bridge in a third, or as a service: systemctl --user enable --now anna-relay
+      4. anna-relay bridge in a third$service
 END
 }
 

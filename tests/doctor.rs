@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Stdio;
 
 use home::Home;
@@ -80,6 +81,11 @@ fn a_home_with_nothing_says_what_to_do() {
     assert_eq!(levels(&list, "plugin"), ["fail"]);
     assert_eq!(levels(&list, "plugin-on"), ["fail", "fail"]);
     assert_eq!(levels(&list, "unit"), ["warn"]);
+    if !Path::new("/run/systemd/system").is_dir() {
+        assert_eq!(levels(&list, "lingering"), [""; 0], "there are no logins that systemd would end it with");
+        let named = |one: &&Value| one["fix"].as_str().is_some_and(|fix| fix.contains("systemctl"));
+        assert_eq!(list.iter().find(named), None, "what is not there is no advice");
+    }
     assert!(list.iter().filter(|one| one["check"] == "plugin-on").all(|one| one["fix"] == "run `anna-relay setup`"));
 }
 

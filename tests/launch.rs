@@ -65,6 +65,7 @@ impl Home {
         for side in ["brain", "bot"] {
             write(&home.at(&format!(".claude/anna-{side}-settings.json")), 0o600, "{}");
         }
+        write(&home.at(PLUGIN), 0o600, "// the server");
         home.config("");
         home
     }
@@ -110,6 +111,8 @@ impl Home {
     }
 }
 
+/// What is there of the plugin once it is installed.
+const PLUGIN: &str = ".claude/plugins/cache/claude-plugins-official/fakechat/0.0.1/server.ts";
 const FAKECHAT: &str = "plugin:fakechat@claude-plugins-official";
 const TELEGRAM: &str = "plugin:telegram@claude-plugins-official";
 
@@ -226,6 +229,13 @@ fn a_dry_run_prints_the_command_line_and_touches_nothing() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
     assert_eq!(home.args(port), None);
     assert!(!home.at(".local").exists());
+    assert!(!stderr(&home.launch("bot --dry-run").output().unwrap()).contains("installed"));
+    fs::remove_file(home.at(PLUGIN)).unwrap();
+    for line in ["bot --dry-run", "bot"] {
+        let output = home.launch(line).output().unwrap();
+        let wanted = "launching the bot: fakechat@claude-plugins-official does not seem to be installed\nhint: run ";
+        assert!(output.status.success() && stderr(&output).contains(wanted), "{line}: {}", stderr(&output));
+    }
     fs::remove_file(home.settings("bot")).unwrap();
     assert_eq!(home.launch("bot --dry-run").output().unwrap().status.code(), Some(1));
 }

@@ -230,11 +230,22 @@ fn without_claude_the_settings_are_written_and_the_rest_is_said() {
     assert_eq!(ran.code, 1);
     assert!(ran.out.contains("there is no claude on the PATH"), "{}", ran.out);
     assert!(
-        ran.err.contains("claude plugin marketplace add anthropics/claude-plugins-official; claude plugin install")
+        ran.err.contains("npm install -g @anthropic-ai/claude-code; claude plugin marketplace add https://github.com/anthropics/claude-plugins-official.git; claude plugin install")
     );
     assert_eq!(home.json(BOT)["enabledPlugins"][PLUGIN], true);
     home.good(&["setup", "--undo"]);
     assert_eq!(home.snapshot(), before);
+}
+
+#[test]
+fn a_marketplace_that_does_not_come_by_ssh_is_to_be_added_by_https() {
+    let mut home = Home::new();
+    home.env.push(("FAIL".to_owned(), "plugin marketplace add anthropics/claude-plugins-official".to_owned()));
+    let ran = home.run(&["setup"]);
+    assert_eq!(ran.code, 1);
+    let by_hand = "claude plugin marketplace add https://github.com/anthropics/claude-plugins-official.git; \
+                   claude plugin install";
+    assert!(ran.err.contains(by_hand) && !ran.err.contains("add anthropics/"), "{}", ran.err);
 }
 
 #[test]

@@ -15,6 +15,8 @@ use crate::spool::lock::{Lock, Role};
 use crate::spooler::{Spooler, request};
 use crate::stream::Stream;
 
+use super::starter::Starter;
+
 /// How often it is looked for a bridge that holds the lock and does not answer yet: it is just starting.
 const TRIES: usize = 50;
 /// How long between two looks.
@@ -36,9 +38,8 @@ pub fn carry_out(config: &Config, command: &Command) -> Result<Value> {
         match by_ourselves(config, command.clone()) {
             Err(error) if error.kind() == Kind::Busy && tries < TRIES => std::thread::sleep(BETWEEN),
             Err(error) if error.kind() == Kind::Busy => {
-                return Err(
-                    Error::failed(error.to_string()).hint("it does not answer: `systemctl --user restart anna-relay`")
-                );
+                return Err(Error::failed(error.to_string())
+                    .hint(format!("it does not answer; to have it start anew: {}", Starter::here().restart())));
             }
             result => return result,
         }
@@ -67,12 +68,4 @@ fn by_ourselves(config: &Config, command: Command) -> Result<Value> {
         super::out::say("anna-relay: the stream could not be written; what was asked for is done all the same");
     }
     answer
-}
-
-/// What to say to a person: whether something waits for a bridge that does not run.
-pub fn without_bridge(config: &Config) -> Option<&'static str> {
-    match Client::connect(&config.paths.spool()) {
-        Ok(Some(_)) => None,
-        _ => Some("no bridge runs; this waits until one does"),
-    }
 }

@@ -18,7 +18,9 @@ use crate::error::{Error, Kind, Result};
 use crate::port::registry::claude_folder;
 use crate::port::{Judge, Verdict};
 
-use super::{clear_port, out};
+use super::setup::plugin;
+use super::setup::wants::PLUGIN;
+use super::{clear_port, out, render};
 use turn::Turn;
 
 /// The program of a session.
@@ -45,9 +47,11 @@ pub fn run(config: &Config, flag: Option<&Path>, args: &super::Launch, umask: Mo
     }
     if args.dry_run {
         out::print_line(&plan.shown())?;
+        plan.say_doubts();
         plan.check()?;
         return clear_port::run(side, port, true, false);
     }
+    plan.say_doubts();
     plan.check()?;
     let mut judge = Judge::of_this_user();
     let turn = Turn::wait(&config.paths.spool(), |port| judge.judge(port) == Verdict::Free)?;
@@ -102,6 +106,17 @@ impl Plan {
             set,
             scrubbed: SWITCH_OFF.into_iter().filter(|name| env::var_os(name).is_some()).collect(),
         })
+    }
+
+    /// Says what Claude Code would not: that the session comes up without its fakechat. Another version of Claude Code
+    /// may note elsewhere what is installed, so this is no reason not to start.
+    fn say_doubts(&self) {
+        let is_fakechat = |arg: &OsString| arg.to_str().and_then(|arg| arg.strip_prefix("plugin:")) == Some(PLUGIN);
+        let is_there = |folder: &Path| plugin::on_disk(folder).is_some() || plugin::directory(folder, None).is_some();
+        if self.args.iter().any(is_fakechat) && self.settings.parent().is_some_and(|folder| !is_there(folder)) {
+            let doubt = format!("launching the {}: {PLUGIN} does not seem to be installed", self.side);
+            out::say(&render::error(&Error::failed(doubt).hint("run `anna-relay setup`, which installs it")));
+        }
     }
 
     /// Whether all is there that a start needs.

@@ -52,7 +52,14 @@ pub fn list(config: &Config, args: &super::List) -> Result<()> {
     let width = out::width();
     let show = |place: &_| load(place).map(|one| (age(&one), render::line(&one, now, width)));
     let lines = in_order(shared_out(&places, show));
-    out::print(&render::list(&lines, width, &Style::detect(out::is_terminal())))
+    out::print(&render::list(&lines, width, &Style::detect(out::is_terminal())))?;
+    if args.states.is_empty() && !args.all {
+        let done = reader.ids(&[State::Done])?.len();
+        if done > 0 {
+            out::say(&format!("not shown: {done} done (all: anna-relay list --all)"));
+        }
+    }
+    Ok(())
 }
 
 /// The newest first.

@@ -3,7 +3,7 @@
 use serde_json::json;
 use time::OffsetDateTime;
 
-use crate::config::Config;
+use crate::config::{Config, Side};
 use crate::control::client::Client;
 use crate::control::wire::Command;
 use crate::error::Result;
@@ -12,7 +12,8 @@ use crate::handoff::{HandOff, Id};
 use crate::spool::read::Reader;
 use crate::text::{count, one_line};
 
-use super::change::{carry_out, without_bridge};
+use super::change::carry_out;
+use super::hindrance::{Hindrance, Need};
 use super::out;
 
 /// Columns of a hand-off's text in a line about it.
@@ -33,12 +34,16 @@ pub fn pause(config: &Config, reason: Option<String>) -> Result<()> {
 /// It is still paused.
 pub fn resume(config: &Config) -> Result<()> {
     let answer = carry_out(config, &Command::Resume)?;
-    let waiting = answer["waiting"].as_u64().unwrap_or_default();
-    let then = without_bridge(config).unwrap_or("they go to the brain in order");
-    match waiting {
+    let hindrance = Hindrance::of(config, Need { work: false, ..Need::WORK });
+    let then = if hindrance.is_none() { "; they go to the brain in order" } else { "" };
+    match answer["waiting"].as_u64().unwrap_or_default() {
         0 => out::print_line("resumed: nothing waits"),
-        n => out::print_line(&format!("resumed: {n} waiting; {then}")),
+        n => out::print_line(&format!("resumed: {n} waiting{then}")),
+    }?;
+    if let Some(hindrance) = hindrance {
+        hindrance.say("nothing goes to the brain yet");
     }
+    Ok(())
 }
 
 /// Has one tried again.
@@ -48,7 +53,11 @@ pub fn resume(config: &Config) -> Result<()> {
 pub fn retry(config: &Config, part: &str) -> Result<()> {
     let id = Reader::new(&config.paths.spool()).resolve(part)?;
     carry_out(config, &Command::Retry { id: id.to_string() })?;
-    out::print_line(&format!("{} is tried again", id.short()))
+    out::print_line(&format!("{} is tried again", id.short()))?;
+    if let Some(hindrance) = Hindrance::of(config, Need::WORK) {
+        hindrance.say("it is kept, and waits");
+    }
+    Ok(())
 }
 
 /// Gives one up.
@@ -59,9 +68,24 @@ pub fn cancel(config: &Config, part: &str) -> Result<()> {
     let reader = Reader::new(&config.paths.spool());
     let id = reader.resolve(part)?;
     carry_out(config, &Command::Cancel { id: id.to_string() })?;
-    let taken_back = reader.load(id)?.is_some_and(|(h, _)| h.failed.is_some_and(|failed| failed.take_back));
-    let then = if taken_back { "; the brain is told to stop work on it" } else { "" };
-    out::print_line(&format!("{} is cancelled{then}", id.short()))
+    let h = reader.load(id)?.map(|(h, _)| h);
+    let owes = |side: &Side| {
+        h.as_ref().is_some_and(|h| match side {
+            Side::Brain => h.owes_take_back(),
+            Side::Bot => h.owes_failure(),
+        })
+    };
+    let sides: Vec<Side> = Side::BOTH.into_iter().filter(owes).collect();
+    if sides.is_empty() {
+        return out::print_line(&format!("{} is cancelled", id.short()));
+    }
+    let names = sides.iter().map(|side| format!("the {side}")).collect::<Vec<_>>().join(" and ");
+    let verb = if sides.len() == 1 { "has" } else { "have" };
+    out::print_line(&format!("{} is cancelled; it stays in `out` until {names} {verb} been told", id.short()))?;
+    if let Some(hindrance) = Hindrance::of(config, Need { sides: &sides, work: false }) {
+        hindrance.say("that may take a while");
+    }
+    Ok(())
 }
 
 /// Deletes old closed hand-offs.

@@ -4,6 +4,7 @@ mod doctor;
 mod list;
 mod show;
 mod status;
+pub mod step;
 
 use std::env;
 
@@ -12,6 +13,7 @@ use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 
 use crate::error::Error;
+use crate::handoff::listed::{Listed, Stage};
 use crate::text;
 
 pub use doctor::doctor;
@@ -21,6 +23,9 @@ pub use status::status;
 
 /// A time as people read it.
 const TIME: &[BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day] [hour]:[minute]:[second] UTC");
+
+/// Columns of the reason why a hand-off was given up: those that this version knows have fewer.
+const MAX_REASON: usize = 20;
 
 /// Whether there are colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +91,14 @@ pub fn error(error: &Error) -> String {
     out
 }
 
+/// How far a hand-off has come; of one that was given up, why.
+fn stage(listed: &Listed) -> String {
+    match (listed.stage(), &listed.handoff.failed) {
+        (Stage::Failed, Some(failed)) => text::one_line(failed.reason.word(), MAX_REASON),
+        (stage, _) => stage.name().to_owned(),
+    }
+}
+
 /// A length of time in its largest unit.
 fn span(seconds: u64) -> String {
     match seconds {
@@ -115,7 +128,7 @@ fn time_and_ago(then: OffsetDateTime, now: OffsetDateTime) -> String {
 }
 
 #[cfg(test)]
-mod samples;
+pub mod samples;
 
 #[cfg(test)]
 mod tests {

@@ -17,11 +17,15 @@ use crate::handoff::{HandOff, Id};
 use crate::spool::read::Reader;
 use crate::text::visible;
 
-use super::change::{carry_out, without_bridge};
+use super::change::carry_out;
+use super::hindrance::{Hindrance, Need};
 use super::out;
 
 /// How often the spool is looked at while no bridge runs that could say when there is a result.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// What comes of a hindrance.
+const WAITS: &str = "it is kept, and waits";
 
 /// Has a hand-off accepted, prints its id, and, if asked to, waits for its result.
 ///
@@ -50,8 +54,8 @@ pub fn run(config: &Config, args: &super::Send) -> Result<()> {
         out::print_json(&json!({ "id": id }))?;
     }
     if !args.wait {
-        if let (Some(hint), true) = (without_bridge(config), out::is_terminal()) {
-            out::say(hint);
+        if let Some(hindrance) = Hindrance::of(config, Need::WORK) {
+            hindrance.say(WAITS);
         }
         return Ok(());
     }
@@ -73,13 +77,19 @@ fn from_stdin() -> Result<String> {
 
 fn absolute(path: &PathBuf) -> Result<PathBuf> {
     let doing = format!("taking the file {}", path.display());
-    std::fs::canonicalize(path).during(doing).advise("give the path of a file that this user can read")
+    let file = std::fs::canonicalize(path).during(&doing).advise("give the path of a file that this user can read")?;
+    if file.is_dir() {
+        return Err(Error::failed(format!("{doing}: it is a folder"))
+            .hint("give a file: pack the folder into one (tar), or send where it lies instead"));
+    }
+    Ok(file)
 }
 
 /// Waits until it has a result or is given up: told by the bridge, or, while none runs, by a look now and then.
 fn wait(config: &Config, id: Id, deadline: Option<Instant>) -> Result<Listed> {
     let root = config.paths.spool();
     let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    let mut said = None;
     loop {
         if let Some((handoff, state)) = Reader::new(&root).load(id)?
             && !handoff.waits_for_result()
@@ -88,8 +98,13 @@ fn wait(config: &Config, id: Id, deadline: Option<Instant>) -> Result<Listed> {
         }
         if left().is_some_and(|left| left.is_zero()) {
             return Err(Error::new(Kind::TimedOut, format!("waiting for hand-off {id}: no result in time"))
-                .hint(format!("it goes on; `anna-relay show {}` shows how it stands", id.short())));
+                .hint(format!("it stays; `anna-relay show {}` shows how it stands", id.short())));
         }
+        let hindrance = Hindrance::of(config, Need::WORK);
+        if let Some(new) = hindrance.as_ref().filter(|_| hindrance != said) {
+            new.say(WAITS);
+        }
+        said = hindrance;
         match Client::connect(&root) {
             Ok(Some(mut client)) => {
                 // Whatever it says, the spool is looked at next.

@@ -124,7 +124,10 @@ fn install(folder: &Path, steps: &mut Steps, record: &mut Record) -> Result<Opti
         Ok(found) => found,
         Err(why) => {
             out::print_line(&format!("failed: claude plugin list --json: {}", crate::text::on_one_line(&why)))?;
-            steps.by_hand.push(format!("claude plugin marketplace add {}", plugin::SOURCE));
+            if external::find("claude").is_none() {
+                steps.by_hand.push(plugin::INSTALL_CLAUDE.to_owned());
+            }
+            steps.by_hand.push(plugin::ADD_BY_HAND.to_owned());
             steps.by_hand.push(format!("claude plugin install {PLUGIN}"));
             return Ok(plugin::on_disk(folder));
         }
@@ -136,8 +139,12 @@ fn install(folder: &Path, steps: &mut Steps, record: &mut Record) -> Result<Opti
         }
         None => {
             if !plugin::knows_marketplace(folder) {
-                record.marketplace |=
-                    steps.run("claude", &["plugin", "marketplace", "add", plugin::SOURCE], None)? && !steps.dry_run;
+                let added = steps.run("claude", &["plugin", "marketplace", "add", plugin::SOURCE], None)?;
+                record.marketplace |= added && !steps.dry_run;
+                if !added {
+                    steps.by_hand.pop();
+                    steps.by_hand.push(plugin::ADD_BY_HAND.to_owned());
+                }
             }
             record.plugin |= steps.run("claude", &["plugin", "install", PLUGIN], None)? && !steps.dry_run;
             // Its installation turns it on.

@@ -10,10 +10,12 @@ use crate::control::wire::{BreakerStatus, Command, SideState, SideStatus, Status
 use crate::error::{Advise, During, Error, Kind, Result};
 use crate::handoff::life::State;
 use crate::spool::read::Reader;
+use crate::spool::store::LOG;
 use crate::spool::{RealFs, pause};
 
 use super::out;
 use super::render::{self, Style};
+use super::starter::Starter;
 
 /// How long the bridge may take: it answers within a millisecond, whatever else it does.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -27,9 +29,11 @@ pub fn run(config: &Config, check: bool, json: bool) -> Result<()> {
         Some(mut client) => {
             let answer = client.ask_within(Command::Status, Some(ANSWER_WITHIN));
             let answer = answer.map_err(|error| match error.kind() {
-                Kind::TimedOut => Error::failed(error.to_string()).hint(
-                    "the bridge hangs, or too many ask at once: see its log, `systemctl --user restart anna-relay`",
-                ),
+                Kind::TimedOut => Error::failed(error.to_string()).hint(format!(
+                    "it hangs, or too many ask at once: see its log in {}; to have it start anew: {}",
+                    config.paths.spool().join(LOG).display(),
+                    Starter::here().restart()
+                )),
                 _ => error,
             })?;
             serde_json::from_value(answer).during("reading the bridge's status")?
@@ -40,7 +44,7 @@ pub fn run(config: &Config, check: bool, json: bool) -> Result<()> {
         out::print_json(&serde_json::to_value(&status).during("putting the status together")?)?;
     } else {
         let style = Style::detect(out::is_terminal());
-        out::print(&render::status(&status, config, OffsetDateTime::now_utc(), &style))?;
+        out::print(&render::status(&status, config, Starter::here(), OffsetDateTime::now_utc(), &style))?;
     }
     match () {
         () if !status.running => Err(Error::silent(Kind::NotRunning)),

@@ -180,6 +180,11 @@ fn list_filters_and_has_the_files_documents() {
         listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(ids(&["list"]), [&cancelled, &waiting, &pushed].map(String::clone), "newest first, not the done ones");
+    let hidden = |args: &[&str]| String::from_utf8(world.run(args).stderr).unwrap();
+    assert_eq!(hidden(&["list"]), "not shown: 1 done (all: anna-relay list --all)\n");
+    for args in [&["list", "--all"][..], &["list", "--json"], &["list", "--state", "new"]] {
+        assert_eq!(hidden(args), "", "{args:?}");
+    }
     assert_eq!(ids(&["list", "--all"]), [&cancelled, &waiting, &pushed, &done].map(String::clone));
     assert_eq!(ids(&["list", "--all", "--limit", "2"]), [&cancelled, &waiting].map(String::clone));
     assert_eq!(ids(&["list", "--state", "done"]), std::slice::from_ref(&done));
@@ -198,6 +203,7 @@ fn list_filters_and_has_the_files_documents() {
     }
     let text = world.ok(&["list"]);
     assert!(text.starts_with("ID ") && text.lines().count() == 4, "{text}");
+    assert!(text.contains(" failed  cancelled "), "{text}");
     assert!(!text.contains('\u{1b}'), "no colour where no person looks");
 }
 

@@ -78,6 +78,80 @@ fn send_wait_prints_the_result_or_says_why_there_is_none() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("refused"), "{refused:?}");
 }
 
+/// What a command says on standard error; it has to succeed.
+#[track_caller]
+fn said(world: &World, args: &[&str]) -> String {
+    let output = world.run(args);
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn what_would_be_waited_for_without_knowing_is_said() {
+    let mut world = World::new();
+    let id = world.ok(&["send", "one"]).trim().to_owned();
+    for args in [&["send", "two"][..], &["retry", &id], &["resume"]] {
+        let said = said(&world, args);
+        assert!(said.contains(": no bridge runs\nhint: start it: ") && said.contains("anna-relay bridge"), "{said}");
+    }
+    let waiting = world.run(&["send", "three", "--wait", "--timeout", "0.1"]);
+    let waits = String::from_utf8(waiting.stderr).unwrap();
+    assert!(waits.contains("it is kept, and waits: no bridge runs\nhint: "), "{waits}");
+    assert_eq!(waits.matches("no bridge runs").count(), 1, "once: {waits}");
+
+    world.start_online();
+    assert_eq!(said(&world, &["send", "four"]), "");
+    world.ok(&["pause", "--reason", "night"]);
+    let paused = said(&world, &["send", "five"]);
+    assert!(
+        paused.contains(": the relay is paused: night\nhint: ") && paused.contains("anna-relay resume"),
+        "{paused}"
+    );
+    world.brain_leaves();
+    world.wait_status("the brain to be away", |status| status["brain"]["state"] == "offline");
+    let resumed = said(&world, &["resume"]);
+    assert!(resumed.contains(": the brain is offline") && resumed.contains("anna-relay launch brain"), "{resumed}");
+    assert!(said(&world, &["send", "six"]).contains(": the brain is offline"));
+}
+
+#[test]
+fn a_cancel_says_who_has_yet_to_hear_of_it() {
+    let mut world = World::new();
+    world.start_online();
+    let pushed = hand_off(&world, "one");
+    world.wait_queue("brain", 1);
+    assert!(world.stop().success());
+    let output = world.run(&["cancel", &pushed]);
+    let (told, missing) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(told.contains("is cancelled; it stays in `out` until the brain and the bot have been told"), "{told}");
+    assert!(missing.contains(": no bridge runs\nhint: "), "{missing}");
+    assert_eq!(world.json(&["show", &pushed])["state"], "out");
+    world.start_online();
+    world.wait_queue("failed", 1);
+}
+
+#[test]
+fn a_path_of_the_wrong_sort_is_named_with_what_to_give_instead() {
+    let world = World::new();
+    let (folder, file) = (world.dir.path().join("folder"), world.dir.path().join("file"));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(&file, "x").unwrap();
+    let (folder, file, below) = (folder.to_str().unwrap(), file.to_str().unwrap(), file.join("below"));
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&["send", "x", "--file", folder], 1, "it is a folder\nhint: give a file"),
+        (&["send", "--file", "/no/such"], 1, "No such file or directory (os error 2)\nhint: give the path of a file"),
+        (&["man", file], 1, "\nhint: give a folder, not a file"),
+        (&["man", below.to_str().unwrap()], 1, "\nhint: give a folder, not a file"),
+        (&["status", "--config", folder], 78, "it is a folder\nhint: name the file in it"),
+    ];
+    for (args, code, expected) in cases {
+        let output = world.run(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(expected), "{args:?}: {said}");
+    }
+}
+
 #[test]
 fn pause_and_resume_with_a_bridge_and_without() {
     let mut world = World::new();

@@ -4,6 +4,7 @@ use std::fs::{File, TryLockError};
 use std::time::Duration;
 
 use super::{Finding, Scene};
+use crate::cli::starter::Starter;
 use crate::control::client::Client;
 use crate::control::wire::Command;
 
@@ -22,7 +23,7 @@ pub fn look(scene: &Scene) -> Vec<Finding> {
     let status = match answer {
         Ok(status) => status,
         Err(error) => {
-            let fix = error.advice().unwrap_or("systemctl --user restart anna-relay").to_owned();
+            let fix = error.advice().unwrap_or(Starter::here().restart()).to_owned();
             let what = format!("the bridge does not answer: {error}");
             return vec![Finding::fail(CHECK, what, "nothing is carried until it does", fix)];
         }
@@ -37,7 +38,7 @@ pub fn look(scene: &Scene) -> Vec<Finding> {
             CHECK,
             format!("the bridge, pid {pid}, is of version {version}, and this program of version {own}"),
             "an update holds only once the bridge has been started again",
-            "systemctl --user restart anna-relay",
+            Starter::here().restart(),
         )
     }]
 }
@@ -58,6 +59,6 @@ fn absent(spool: &std::path::Path) -> Finding {
         CHECK,
         "no bridge runs",
         "hand-offs from scripts wait, and what the bot says meanwhile is not heard",
-        "systemctl --user enable --now anna-relay, or `anna-relay bridge` in a terminal",
+        format!("start it: {}", Starter::here().start()),
     )
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Finding;
 use crate::cli::external;
-use crate::cli::setup::plugin::reason;
+use crate::cli::setup::plugin::{INSTALL_CLAUDE, reason};
 
 /// How long they may take to say their version.
 const WITHIN: Duration = Duration::from_secs(20);
@@ -20,7 +20,7 @@ pub fn look() -> Vec<Finding> {
             "claude",
             CLAUDE,
             "the two sessions are its own, and their channels came with version 2.1.128",
-            "npm install -g @anthropic-ai/claude-code",
+            INSTALL_CLAUDE,
         ),
         one("bun", BUN, "fakechat runs on it", "npm install -g bun"),
     ]

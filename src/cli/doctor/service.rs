@@ -4,14 +4,20 @@ use std::time::Duration;
 
 use super::Finding;
 use crate::cli::external;
+use crate::cli::starter::Starter;
 
 /// How long systemd may take to answer.
 const WITHIN: Duration = Duration::from_secs(10);
 const UNIT: &str = "anna-relay.service";
+const CHECK: &str = "unit";
 
 /// Looks at both.
 pub fn look() -> Vec<Finding> {
-    vec![unit(), lingering()]
+    match (unit(), Starter::here()) {
+        (Ok(unit), _) => vec![unit, lingering()],
+        (Err(why), Starter::Systemd) => vec![unasked(format!("systemd cannot be asked: {why}")), lingering()],
+        (Err(_), Starter::Person) => vec![unasked("there is no systemd here".to_owned())],
+    }
 }
 
 /// The first word of the answer, or why there is none. `is-active` and the like answer with a failure too.
@@ -24,24 +30,21 @@ fn ask(program: &str, args: &[&str]) -> Result<String, String> {
     }
 }
 
-fn unit() -> Finding {
-    const CHECK: &str = "unit";
+fn unasked(what: String) -> Finding {
+    const FIX: &str = "have `anna-relay bridge` started by whatever starts programs here";
+    Finding::warn(CHECK, what, "nothing starts the bridge again", FIX)
+}
+
+/// The finding, or why systemd does not answer.
+fn unit() -> Result<Finding, String> {
     const FIX: &str = "systemctl --user enable --now anna-relay";
     let state = |verb: &str| ask("systemctl", &["--user", verb, UNIT]);
     let (enabled, active) = match (state("is-enabled"), state("is-active")) {
         (Ok(enabled), Ok(active)) => (enabled, active),
         (Err(why), Ok(active)) if active != "unknown" => (format!("not known ({why})"), active),
-        (Err(why), _) | (_, Err(why)) => {
-            let fix = "start `anna-relay bridge` by whatever starts programs here";
-            return Finding::warn(
-                CHECK,
-                format!("systemd cannot be asked: {why}"),
-                "nothing starts the bridge again",
-                fix,
-            );
-        }
+        (Err(why), _) | (_, Err(why)) => return Err(why),
     };
-    match (enabled.as_str(), active.as_str()) {
+    Ok(match (enabled.as_str(), active.as_str()) {
         (_, "failed") => Finding::fail(
             CHECK,
             format!("{UNIT} has failed"),
@@ -55,7 +58,7 @@ fn unit() -> Finding {
             Finding::warn(CHECK, format!("{UNIT} runs, and is {enabled}"), "it does not come back after a restart", FIX)
         }
         _ => Finding::warn(CHECK, format!("{UNIT} is {enabled} and {active}"), "systemd does not run the bridge", FIX),
-    }
+    })
 }
 
 fn lingering() -> Finding {
@@ -70,7 +73,7 @@ fn lingering() -> Finding {
             CHECK,
             format!("it cannot be told whether lingering is on: {why}"),
             WHY,
-            "where there is systemd: loginctl enable-linger",
+            "loginctl enable-linger",
         ),
     }
 }

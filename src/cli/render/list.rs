@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use super::{Ink, Style, ago};
+use super::{Ink, Style, ago, stage};
 use crate::handoff::life::State;
 use crate::handoff::listed::{Listed, Stage};
 use crate::handoff::{HandOff, Origin};
@@ -59,20 +59,14 @@ fn row(listed: &Listed, now: OffsetDateTime) -> [String; 5] {
         Origin::Bot => "bot",
         Origin::Script => "script",
     };
-    [
-        handoff.id.short(),
-        from.to_owned(),
-        listed.state.name().to_owned(),
-        listed.stage().name().to_owned(),
-        ago(handoff.created, now),
-    ]
+    [handoff.id.short(), from.to_owned(), listed.state.name().to_owned(), stage(listed), ago(handoff.created, now)]
 }
 
 fn align(cells: &[String; 5], widths: &[usize; 5]) -> String {
     cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}{:GAP$}", "")).collect()
 }
 
-/// What it is about: why it needs a look, its text, and, where there is none, its files.
+/// What it is about: what its stage does not say, its text, and, where there is none, its files.
 fn about(listed: &Listed) -> String {
     let handoff = &listed.handoff;
     let text = match handoff.text.trim() {
@@ -80,9 +74,9 @@ fn about(listed: &Listed) -> String {
         text => text.to_owned(),
     };
     match (&handoff.failed, late(handoff)) {
-        (Some(failed), _) => format!("({}) {text}", failed.reason.word()),
+        (Some(failed), _) if listed.stage() != Stage::Failed => format!("({}) {text}", failed.reason.word()),
         (None, true) => format!("⚠ {text}"),
-        (None, false) => text,
+        _ => text,
     }
 }
 
@@ -129,7 +123,7 @@ ID        FROM    STATE   STAGE              AGE        TEXT
 567890ab  bot     new     queued             3 min ago  look at the backup␛ ⏎ a…
 567890ab  bot     new     queued             3 min ago  ⚠ 日本語のとても長いテ…
 567890ab  bot     done    handed to the bot  3 min ago  look at the backup␛ ⏎ a…
-567890ab  script  failed  failed             3 min ago  (attempts) look at the…
+567890ab  script  failed  attempts           3 min ago  look at the backup␛ ⏎ a…
 567890ab  bot     new     queued             3 min ago  [file a.pdf]
 "
         );
@@ -140,6 +134,14 @@ ID        FROM    STATE   STAGE              AGE        TEXT
     #[test]
     fn colours_do_not_move_the_columns() {
         let colored = list(&[failed()], NOW, 80, &Style::COLORED);
-        assert!(colored.ends_with("3 min ago\x1b[0m  (attempts) look at the backup␛ ⏎ a…\n"), "{colored:?}");
+        assert!(colored.ends_with("3 min ago\x1b[0m  look at the backup␛ ⏎ and tell me\n"), "{colored:?}");
+    }
+
+    #[test]
+    fn why_it_was_given_up_is_said_beside_another_stage() {
+        let mut answered = answered();
+        answered.handoff.failed = failed().handoff.failed;
+        let listed = list(&[answered], NOW, 100, &Style::PLAIN);
+        assert!(listed.contains("  handed to the bot  3 min ago  (attempts) look at"), "{listed}");
     }
 }

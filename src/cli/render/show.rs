@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use super::{Ink, Style, ago, time_and_ago};
+use super::{Ink, Style, ago, stage, time_and_ago};
 use crate::handoff::listed::{Listed, Stage};
 use crate::handoff::{Attachment, Failure, HandOff, Origin, Outcome, Push, PushOutcome};
 use crate::text::{count, on_one_line, visible};
@@ -23,7 +23,7 @@ pub fn show(listed: &Listed, now: OffsetDateTime, style: &Style) -> String {
     };
     page.row("from", &from);
     page.row("created", &time_and_ago(handoff.created, now));
-    page.row("state", &format!("{}: {}", listed.state, listed.stage()));
+    page.row("state", &format!("{}: {}", listed.state, stage(listed)));
     if let Some(retried) = &handoff.retried {
         page.row("retried", &time_and_ago(retried.at, now));
     }
@@ -203,6 +203,7 @@ result
     #[test]
     fn a_failed_and_a_late_one_say_what_to_do() {
         let text = show(&failed(), NOW, &Style::PLAIN);
+        assert!(text.contains("  state    failed: attempts\n"), "{text}");
         let expected = "
 given up: attempts
   at       2026-11-30 11:59:00 UTC, 1 min ago

@@ -2,7 +2,8 @@
 
 use time::OffsetDateTime;
 
-use super::{Ink, Style, seconds_since, span};
+use super::{Ink, Style, seconds_since, span, step};
+use crate::cli::starter::Starter;
 use crate::config::{Config, Side};
 use crate::control::wire::{Activity, SideState, SideStatus, Status};
 use crate::text::{count, on_one_line};
@@ -15,15 +16,15 @@ const LONG_PAUSE_S: u64 = 12 * 3_600;
 /// How things stand, with the next step wherever something is wrong. `config` is what the asker's own file
 /// says: why no bridge runs, and where things lie.
 #[must_use]
-pub fn status(status: &Status, config: &Config, now: OffsetDateTime, style: &Style) -> String {
+pub fn status(status: &Status, config: &Config, starter: Starter, now: OffsetDateTime, style: &Style) -> String {
     let mut page = Page { style: *style, text: String::new() };
-    bridge(&mut page, status, config);
+    bridge(&mut page, status, config, starter);
     paused(&mut page, status, now);
     for (name, side) in [(Side::Brain, &status.brain), (Side::Bot, &status.bot)] {
         page.row(name.name(), &describe(side, now, *style));
         // Without a bridge nobody has looked, and a brain that is wrapping up may be away.
         let away = name == Side::Brain && side.state == SideState::Offline && status.paused.is_some();
-        if let Some(step) = side_step(name, side).filter(|_| status.running && !away) {
+        if let Some(step) = step::side(name, side).filter(|_| status.running && !away) {
             page.step(&step);
         }
     }
@@ -59,7 +60,7 @@ impl Page {
     }
 }
 
-fn bridge(page: &mut Page, status: &Status, config: &Config) {
+fn bridge(page: &mut Page, status: &Status, config: &Config, starter: Starter) {
     if status.running {
         let pid = status.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
         let up = status.uptime_s.map(|seconds| format!(", up {}", span(seconds))).unwrap_or_default();
@@ -69,11 +70,9 @@ fn bridge(page: &mut Page, status: &Status, config: &Config) {
     }
     let text = format!("{}; this is what its spool says", page.style.paint(Ink::Bad, "not running"));
     page.row("bridge", &text);
-    if !config.relay.enabled {
-        let file = config.file.display().to_string();
-        page.step(&format!("first set relay.enabled = true in {}", on_one_line(&file)));
+    for step in step::start(config, starter) {
+        page.step(&step);
     }
-    page.step("start it: systemctl --user start anna-relay (here and now: anna-relay bridge)");
 }
 
 fn paused(page: &mut Page, status: &Status, now: OffsetDateTime) {
@@ -83,7 +82,7 @@ fn paused(page: &mut Page, status: &Status, now: OffsetDateTime) {
     let ink = if seconds > LONG_PAUSE_S { Ink::Bad } else { Ink::Look };
     let text = format!("{}{reason}", page.style.paint(ink, &format!("for {}", span(seconds))));
     page.row("paused", &text);
-    page.step("when the brain is back: anna-relay resume");
+    page.step(step::RESUME);
 }
 
 fn describe(side: &SideStatus, now: OffsetDateTime, style: Style) -> String {
@@ -113,32 +112,6 @@ fn describe(side: &SideStatus, now: OffsetDateTime, style: Style) -> String {
         text += &format!(": {}", on_one_line(why));
     }
     text
-}
-
-fn side_step(name: Side, side: &SideStatus) -> Option<String> {
-    match side.state {
-        // Where a session is there, starting another one is no help.
-        SideState::Offline if side.why.as_deref().is_some_and(says_what_to_do) => None,
-        SideState::Offline => Some(format!("start the {name}'s session, with its fakechat on port {}", side.port)),
-        SideState::Orphan => Some(format!("the bridge ends it; should that fail: anna-relay clear-port {name}")),
-        SideState::Foreign => {
-            let holder = match &side.holder {
-                Some(holder) => format!("pid {} ({})", holder.pid, on_one_line(&holder.command)),
-                None => "what holds it".to_owned(),
-            };
-            Some(format!("end {holder}, or give relay.{name}_port another port"))
-        }
-        SideState::Connecting | SideState::Settling => None,
-        SideState::Online => {
-            let waits = side.session.as_ref().is_some_and(|session| session.status == Some(Activity::Waiting));
-            waits.then(|| format!("answer it in the {name}'s own window"))
-        }
-    }
-}
-
-/// Whether the reason ends with what to do about it.
-fn says_what_to_do(why: &str) -> bool {
-    why.contains("restart it") || why.contains("relay.holder")
 }
 
 fn queue(page: &mut Page, status: &Status, config: &Config) {
@@ -201,7 +174,7 @@ mod tests {
     use crate::control::wire::{ActorStatus, HolderStatus, Paused, SessionStatus};
 
     fn text(sample: &Status, enabled: bool) -> String {
-        status(sample, &config(enabled), NOW, &Style::PLAIN)
+        status(sample, &config(enabled), Starter::Systemd, NOW, &Style::PLAIN)
     }
 
     #[test]
@@ -277,6 +250,8 @@ brain    offline, port 8788
 bot      offline, port 8789
 ";
         assert!(text(&sample, true).starts_with(expected), "{}", text(&sample, true));
+        let by_hand = status(&sample, &config(true), Starter::Person, NOW, &Style::PLAIN);
+        assert_eq!(by_hand.lines().nth(1), Some("         → start it: anna-relay bridge, in a terminal of its own"));
         let step = "         → first set relay.enabled = true in /home/anna/.config/anna/anna.toml\n";
         assert_eq!(text(&sample, false).lines().nth(1).unwrap().to_owned() + "\n", step);
     }
@@ -290,13 +265,13 @@ bot      offline, port 8789
         let night = Status { paused: Some(Paused { since: NOW, reason: None }), ..sample.clone() };
         assert!(!self::text(&night, true).contains("start the brain"));
         let text = text(&sample, true);
-        assert!(text.contains("session 4711 busy: nothing listens there\n         → start the brain's session, with its fakechat on port 8788\n"), "{text}");
+        assert!(text.contains("session 4711 busy: nothing listens there\n         → start the brain's session, with its fakechat on port 8788: anna-relay launch brain\n"), "{text}");
         assert!(text.contains("→ the bridge ends it; should that fail: anna-relay clear-port bot\n"), "{text}");
     }
 
     #[test]
     fn colours_do_not_move_the_columns() {
-        let colored = status(&sample(), &config(true), NOW, &Style::COLORED);
+        let colored = status(&sample(), &config(true), Starter::Systemd, NOW, &Style::COLORED);
         let mut plain = colored.clone();
         for code in ["\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x1b[0m"] {
             plain = plain.replace(code, "");

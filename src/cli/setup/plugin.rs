@@ -13,6 +13,10 @@ use crate::text;
 
 /// Where the plugin comes from, as `claude plugin marketplace add` takes it.
 pub const SOURCE: &str = "anthropics/claude-plugins-official";
+/// The same by hand: with a URL Claude Code needs no SSH key, as it may with the short form.
+pub const ADD_BY_HAND: &str = "claude plugin marketplace add https://github.com/anthropics/claude-plugins-official.git";
+/// How to get Claude Code.
+pub const INSTALL_CLAUDE: &str = "npm install -g @anthropic-ai/claude-code";
 /// How Claude Code calls that marketplace.
 pub const MARKETPLACE: &str = "claude-plugins-official";
 /// How long `claude` may take: it gives a clone of the marketplace two minutes itself.
@@ -82,9 +86,6 @@ impl Steps {
 #[must_use]
 pub fn reason(program: &str, error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound if program == "claude" => {
-            "there is no claude on the PATH: npm install -g @anthropic-ai/claude-code, then do this again".to_owned()
-        }
         io::ErrorKind::NotFound => format!("there is no {program} on the PATH"),
         _ => error.to_string(),
     }
