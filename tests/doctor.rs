@@ -90,6 +90,14 @@ fn a_home_with_nothing_says_what_to_do() {
 }
 
 #[test]
+fn a_folder_is_no_settings_file() {
+    let home = ready();
+    let folder = home.path();
+    let list = findings(&home, &["--settings", folder.to_str().unwrap()], 1);
+    assert!(list.iter().any(|one| one["fix"] == "give --settings the path of a settings file"), "{list:#?}");
+}
+
+#[test]
 fn programs_that_are_too_old_or_silent_are_named() {
     let mut home = ready();
     home.env.push(("CLAUDE_VERSION".to_owned(), "2.1.127".to_owned()));

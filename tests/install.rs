@@ -116,6 +116,16 @@ impl Home {
 }
 
 #[test]
+fn a_service_is_advised_only_where_systemd_answers() {
+    let home = Home::new();
+    assert!(
+        home.install().contains("\n      4. anna-relay bridge in a third, or as a service: systemctl --user enable")
+    );
+    write(&home.dir.path().join("bin/systemctl"), 0o755, "#!/bin/sh\nexit 1\n");
+    assert!(home.install().ends_with("\n      4. anna-relay bridge in a third\n"));
+}
+
+#[test]
 fn the_real_program_is_installed_twice_and_taken_back() {
     let home = Home::new();
     write(&home.at(".config/anna/anna.toml"), 0o600, "[other]\nkey = 1\n");

@@ -30,7 +30,8 @@ pub fn run() -> Result<()> {
     stage.clear();
     shown?;
     out::print_line(
-        "\nThat was the real bridge. `anna-relay check` and the README say how to have it between your own two sessions.",
+        "\nThat was the real bridge. To have it between your own two sessions, see \"Turning it on\" in the README; \
+         `anna-relay doctor` says what is missing.",
     )
 }
 

@@ -15,11 +15,10 @@ use rustix::fs::{Access, Mode};
 
 use crate::config::{Config, Side};
 use crate::error::{Error, Kind, Result};
-use crate::port::registry::claude_folder;
 use crate::port::{Judge, Verdict};
 
-use super::setup::plugin;
 use super::setup::wants::PLUGIN;
+use super::setup::{self, plugin};
 use super::{clear_port, out, render};
 use turn::Turn;
 
@@ -82,13 +81,7 @@ struct Plan {
 impl Plan {
     fn new(config: &Config, flag: Option<&Path>, launch: &super::Launch) -> Result<Plan> {
         let side = launch.side;
-        let Some(folder) = claude_folder() else {
-            return Err(Error::failed(format!(
-                "launching the {side}: looking for its settings: there is no home folder"
-            ))
-            .hint("set $HOME, or $CLAUDE_CONFIG_DIR"));
-        };
-        let settings = absolute(&folder.join(format!("anna-{side}-settings.json")));
+        let settings = setup::folder()?.join(setup::side_settings(side));
         let channels = match side {
             Side::Brain => &config.relay.brain_channels,
             Side::Bot => &config.relay.bot_channels,

@@ -37,12 +37,16 @@ pub fn side_settings(side: Side) -> &'static str {
 /// Claude Code's folder.
 ///
 /// # Errors
-/// There is no home folder.
+/// There is no home folder, or what is named is not a folder.
 pub fn folder() -> Result<PathBuf> {
     let folder = claude_folder().ok_or_else(|| {
         Error::failed("looking for Claude Code's folder: there is no home folder")
             .hint("set $HOME or $CLAUDE_CONFIG_DIR")
     })?;
+    if folder.exists() && !folder.is_dir() {
+        let what = format!("looking for Claude Code's folder: {} is not a folder", folder.display());
+        return Err(Error::failed(what).hint("correct $CLAUDE_CONFIG_DIR, or move away what lies there"));
+    }
     Ok(std::path::absolute(&folder).unwrap_or(folder))
 }
 

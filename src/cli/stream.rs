@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::out;
 use crate::config::Config;
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 use crate::text;
 
 /// How often a followed stream is looked at: soon enough for a person.
@@ -18,6 +18,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const BLOCK: usize = 64 * 1024;
 /// Lines of the past that `-f` begins with, as `tail` and `journalctl` do.
 const FOLLOW_LINES: usize = 10;
+/// What to do where it cannot be read.
+const ELSEWHERE: &str = "make it a file that this user can read, or correct paths.stream; `anna-relay check` shows it";
 /// A line without an end is shown from this many bytes on.
 const MAX_LINE: usize = 1024 * 1024;
 
@@ -98,19 +100,18 @@ impl From {
         let doing = || format!("reading the stream {}", path.display());
         let about = match fs::metadata(path) {
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
-            about => about.during(doing())?,
+            about => about.during(doing()).advise(ELSEWHERE)?,
         };
         if !about.is_file() {
-            return Err(Error::failed(format!("{}: it is not a regular file", doing()))
-                .hint("correct paths.stream in the configuration"));
+            return Err(Error::failed(format!("{}: it is not a regular file", doing())).hint(ELSEWHERE));
         }
         let mut file = match File::open(path) {
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file.during(doing())?,
+            file => file.during(doing()).advise(ELSEWHERE)?,
         };
-        let about = file.metadata().during(doing())?;
-        let at = lines.map_or(Ok(0), |lines| start_of(&mut file, about.len(), lines)).during(doing())?;
-        file.seek(SeekFrom::Start(at)).during(doing())?;
+        let about = file.metadata().during(doing()).advise(ELSEWHERE)?;
+        let at = lines.map_or(Ok(0), |lines| start_of(&mut file, about.len(), lines));
+        let at = at.and_then(|at| file.seek(SeekFrom::Start(at))).during(doing()).advise(ELSEWHERE)?;
         Ok(Some(From { file, place: place(&about), at }))
     }
 

@@ -137,15 +137,16 @@ fn a_path_of_the_wrong_sort_is_named_with_what_to_give_instead() {
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(&file, "x").unwrap();
     let (folder, file, below) = (folder.to_str().unwrap(), file.to_str().unwrap(), file.join("below"));
-    let cases: [(&[&str], i32, &str); 5] = [
+    let cases: [(&[&str], i32, &str); 6] = [
         (&["send", "x", "--file", folder], 1, "it is a folder\nhint: give a file"),
         (&["send", "--file", "/no/such"], 1, "No such file or directory (os error 2)\nhint: give the path of a file"),
         (&["man", file], 1, "\nhint: give a folder, not a file"),
         (&["man", below.to_str().unwrap()], 1, "\nhint: give a folder, not a file"),
+        (&["setup"], 1, "is not a folder\nhint: correct $CLAUDE_CONFIG_DIR"),
         (&["status", "--config", folder], 78, "it is a folder\nhint: name the file in it"),
     ];
     for (args, code, expected) in cases {
-        let output = world.run(args);
+        let output = world.command(args).env("CLAUDE_CONFIG_DIR", file).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
         assert!(said.contains(expected), "{args:?}: {said}");

@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::control::client::Client;
 use crate::control::wire;
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 use crate::fakechat::server::{Double, Received};
 use crate::spool::fs::private_dir;
 use crate::text::visible;
@@ -44,7 +44,8 @@ impl Stage {
         let dir = std::env::temp_dir().join(format!("anna-relay-demo-{}", std::process::id()));
         let props = Arc::new(Mutex::new(Props { dir: dir.clone(), bridge: None }));
         clear_at_interrupt(Arc::clone(&props))?;
-        private_dir(&dir).during(format_args!("making the folder {}", dir.display()))?;
+        let made = private_dir(&dir).during(format_args!("making the folder {}", dir.display()));
+        made.advise("set $TMPDIR to a folder that this user may write")?;
         let bot = Double::start(0).during("starting the bot's fakechat")?;
         // A port that is free now, for the brain that comes later.
         let brain_port = Double::start(0).during("finding a port for the brain's fakechat")?.port();

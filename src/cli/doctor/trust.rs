@@ -37,10 +37,10 @@ pub fn look(scene: &Scene) -> Vec<Finding> {
                 audited += 1;
                 findings.extend(one(&path, whose, &settings));
             }
-            Ok(None) if named => findings.push(unread(&path, format!("there is no {}", path.display()))),
+            Ok(None) if named => findings.push(unread(&path, named, format!("there is no {}", path.display()))),
             Ok(None) => {}
             // That those of setup are not JSON is said elsewhere, but then nothing is known of their rules.
-            Err(why) => findings.push(unread(&path, why)),
+            Err(why) => findings.push(unread(&path, named, why)),
         }
     }
     findings.extend(
@@ -58,8 +58,11 @@ pub fn look(scene: &Scene) -> Vec<Finding> {
     findings
 }
 
-fn unread(path: &Path, why: String) -> Finding {
-    let fix = format!("correct {}, then look again", path.display());
+fn unread(path: &Path, named: bool, why: String) -> Finding {
+    let fix = match named && !path.is_file() {
+        true => "give --settings the path of a settings file".to_owned(),
+        false => format!("correct {}, then look again", path.display()),
+    };
     Finding::fail(CHECK, why, "what it allows cannot be told", fix)
 }
 

@@ -17,11 +17,13 @@ use time::OffsetDateTime;
 
 use crate::cli::out;
 use crate::config::Side;
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 use crate::spool::fs::private_dir;
 
 /// How long a start may hold up the next one: 14 to 16 s are common until the port opens, 45 s were seen.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What to do where the file cannot be used.
+const MEND: &str = "remove what lies there, or give it back to this user";
 /// How often it is looked meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The most that is read of the file, bytes: it has under 100.
@@ -60,13 +62,13 @@ impl Turn {
     /// # Errors
     /// The file cannot be used, or another launcher keeps it locked.
     pub fn wait(spool: &Path, mut is_free: impl FnMut(u16) -> bool) -> Result<Turn> {
-        private_dir(spool).during(format_args!("opening the spool {}", spool.display()))?;
+        private_dir(spool).during(format_args!("opening the spool {}", spool.display())).advise(MEND)?;
         let path = spool.join("launching");
         let doing = || format!("waiting for another launch: locking {}", path.display());
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-        let mut file = options.open(&path).during(doing())?;
+        let mut file = options.open(&path).during(doing()).advise(MEND)?;
         let deadline = Instant::now() + PATIENCE;
         let mut said = None;
         loop {
@@ -107,7 +109,7 @@ impl Turn {
         let start = Start { side, port, pid: std::process::id(), at: OffsetDateTime::now_utc().unix_timestamp() };
         let text = serde_json::to_vec(&start).during(&doing)?;
         self.file.set_len(0).and_then(|()| self.file.rewind()).during(&doing)?;
-        self.file.write_all(&text).during(&doing)?;
+        self.file.write_all(&text).during(&doing).advise("see that the disk has room")?;
         Ok(self)
     }
 

@@ -10,13 +10,17 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::json::{self, Document};
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 use crate::spool::{Fs, RealFs};
 
 /// The most that is read of a settings file, bytes: a person's has a few thousand.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The mode of a settings file that was not there before.
 const NEW_MODE: u32 = 0o600;
+/// What to do where it cannot be read.
+const READABLE: &str = "make it a file that this user can read";
+/// What to do where something cannot be written or removed.
+pub(super) const WRITABLE: &str = "see that this user may write in its folder, and that the disk has room";
 /// How many backups of one second are told apart.
 const MAX_BACKUPS: usize = 100;
 
@@ -61,16 +65,17 @@ impl Settings {
                 return Err(Error::failed(format!("{}: it is a link to a file that is not there", doing()))
                     .hint("create the file that it links to, or remove the link"));
             }
-            Err(error) => return Err(error).during(doing()),
+            Err(error) => return Err(error).during(doing()).advise(READABLE),
         };
-        let about = fs::metadata(&real).during(doing())?;
+        let about = fs::metadata(&real).during(doing()).advise(READABLE)?;
         if !about.is_file() {
             return Err(Error::failed(format!("{}: it is not a regular file", doing())).hint("move it out of the way"));
         }
         if about.len() > MAX_BYTES {
-            return Err(Error::failed(format!("{}: it has {} bytes, which no settings have", doing(), about.len())));
+            return Err(Error::failed(format!("{}: it has {} bytes, which no settings have", doing(), about.len()))
+                .hint("move it out of the way"));
         }
-        let bytes = fs::read(&real).during(doing())?;
+        let bytes = fs::read(&real).during(doing()).advise(READABLE)?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let good = error.utf8_error().valid_up_to();
             let before = &error.as_bytes()[..good];
@@ -138,14 +143,16 @@ impl Settings {
             match self.write_new(&copy, text) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 written => {
-                    return written.during(format_args!("writing the backup {}", copy.display())).map(|()| Some(copy));
+                    let written = written.during(format_args!("writing the backup {}", copy.display()));
+                    return written.advise(WRITABLE).map(|()| Some(copy));
                 }
             }
         }
         Err(Error::failed(format!(
             "backing up {}: there are {MAX_BACKUPS} backups of this second",
             self.path.display()
-        )))
+        ))
+        .hint("remove some of them, and do it again"))
     }
 
     /// Writes it anew in one step, if nobody else has changed it since it was read.
@@ -164,7 +171,7 @@ impl Settings {
         if written.is_err() {
             fs::remove_file(&temporary).unwrap_or_default();
         }
-        written.during(doing())
+        written.during(doing()).advise(WRITABLE)
     }
 
     /// Removes it, if nobody else has changed it since it was read.
@@ -173,7 +180,7 @@ impl Settings {
     /// It cannot be removed, or somebody has.
     pub fn delete(&self) -> Result<()> {
         self.check_unchanged()?;
-        fs::remove_file(&self.path).during(format_args!("removing {}", self.path.display()))
+        fs::remove_file(&self.path).during(format_args!("removing {}", self.path.display())).advise(WRITABLE)
     }
 
     /// Writes a file that is not there yet, down to the disk, with the mode and the owner of this one.
@@ -215,6 +222,6 @@ pub fn make_folder(folder: &Path) -> Result<bool> {
     if folder.is_dir() {
         return Ok(false);
     }
-    RealFs.make_dir(folder).during(format_args!("making the folder {}", folder.display()))?;
+    RealFs.make_dir(folder).during(format_args!("making the folder {}", folder.display())).advise(WRITABLE)?;
     Ok(true)
 }

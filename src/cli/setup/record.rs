@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::file::Settings;
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 
 /// Its name in Claude Code's folder.
 const NAME: &str = "anna-relay-setup.json";
+/// What to do where it cannot be read.
+const MEND: &str = "make it readable; or move it away, and take out by hand what setup put into the settings";
 /// The version of its form.
 const VERSION: u32 = 1;
 
@@ -72,9 +74,9 @@ impl Record {
         let doing = || format!("reading what setup did from {}", path.display());
         let bytes = match fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read.during(doing())?,
+            read => read.during(doing()).advise(MEND)?,
         };
-        let record: Record = serde_json::from_slice(&bytes).during(doing())?;
+        let record: Record = serde_json::from_slice(&bytes).during(doing()).advise(MEND)?;
         match record.v {
             VERSION => Ok(Some(record)),
             v => Err(Error::failed(format!("{}: it is of version {v}", doing())).hint("use the newer anna-relay")),

@@ -5,14 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::out;
-use super::file::Settings;
+use super::file::{Settings, WRITABLE};
 use super::json::Document;
 use super::plugin::{self, Steps};
 use super::record::{Changed, Record, fingerprint};
 use super::wants::{self, PLUGIN, Want};
 use super::{USER_SETTINGS, diff, side_settings};
 use crate::config::Side;
-use crate::error::{During, Error, Result};
+use crate::error::{Advise, During, Error, Result};
 
 /// What a file is to become again.
 struct Back {
@@ -53,7 +53,7 @@ pub fn run(folder: &Path, dry_run: bool) -> Result<()> {
         return out::print_line("nothing was changed: this was a dry run");
     }
     let path = Record::path(folder);
-    fs::remove_file(&path).during(format_args!("removing {}", path.display()))?;
+    fs::remove_file(&path).during(format_args!("removing {}", path.display())).advise(WRITABLE)?;
     if record.folder {
         // Only if nobody has put anything else there.
         fs::remove_dir(folder).unwrap_or_default();
@@ -86,7 +86,10 @@ fn plan(changed: &Changed) -> Result<Back> {
 fn read_copy(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).during(format_args!("reading the backup {}", path.display())),
+        read => read
+            .map(Some)
+            .during(format_args!("reading the backup {}", path.display()))
+            .advise("make it readable, or move it away: then only what setup put there is taken out"),
     }
 }
 
@@ -150,7 +153,9 @@ fn put_back(back: &Back, dry_run: bool) -> Result<()> {
         }
     }
     match &back.copy {
-        Some(copy) => fs::remove_file(copy).during(format_args!("removing the backup {}", copy.display())),
+        Some(copy) => {
+            fs::remove_file(copy).during(format_args!("removing the backup {}", copy.display())).advise(WRITABLE)
+        }
         None => Ok(()),
     }
 }
@@ -161,6 +166,6 @@ fn cool(directory: &Path, dry_run: bool) -> Result<()> {
     if dry_run {
         return out::print_line(&format!("would remove {}", parts.display()));
     }
-    fs::remove_dir_all(&parts).during(format_args!("removing {}", parts.display()))?;
+    fs::remove_dir_all(&parts).during(format_args!("removing {}", parts.display())).advise(WRITABLE)?;
     out::print_line(&format!("removed {}", parts.display()))
 }
