@@ -55,7 +55,9 @@ fn the_day_is_closed_with_a_reason_and_opened_again() {
     assert_eq!(home.day(&["close", "off", "to bed"]).0, Some(0));
     assert!(home.paused().unwrap().contains("\"off to bed\""));
     assert_eq!(home.day(&["close"]).0, Some(0));
-    assert_eq!(home.day(&["open"]), (Some(0), "resumed: nothing waits\n".to_owned(), String::new()));
+    let (code, out, err) = home.day(&["open"]);
+    assert_eq!((code, &*out), (Some(0), "resumed: nothing waits\n"));
+    assert!(err.contains("nothing goes to the brain yet: no bridge runs\nhint: "), "{err}");
     assert_eq!(home.paused(), None);
 }
 
@@ -77,6 +79,7 @@ fn closing_can_wait_until_nothing_is_in_the_brain() {
     fs::remove_file(new).unwrap();
     let (code, _, err) = home.day(&["close", "--wait", "1", "night"]);
     assert_eq!(code, Some(124));
+    assert!(err.contains("\nno bridge runs, so no answer is heard\nhint: start it"), "{err}");
     assert!(err.contains("the brain still has:\n") && err.contains("water the plants"), "{err}");
     assert!(home.paused().unwrap().contains("\"night\""));
 

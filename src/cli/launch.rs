@@ -50,13 +50,13 @@ pub fn run(config: &Config, flag: Option<&Path>, args: &super::Launch, umask: Mo
         plan.check()?;
         return clear_port::run(side, port, true, false);
     }
-    plan.say_doubts();
     plan.check()?;
     let mut judge = Judge::of_this_user();
     let turn = Turn::wait(&config.paths.spool(), |port| judge.judge(port) == Verdict::Free)?;
     if let Some(done) = clear_port::before_launch(side, port)? {
         out::say(&done);
     }
+    plan.say_doubts();
     let turn = turn.take(side, port)?;
     rustix::process::umask(umask);
     let cause = plan.command().exec();
