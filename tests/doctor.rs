@@ -90,6 +90,19 @@ fn a_home_with_nothing_says_what_to_do() {
 }
 
 #[test]
+fn a_unit_that_is_not_there_has_to_be_installed_first() {
+    for script in ["echo not-found; exit 4", "echo 'Failed to get unit file state: No such file' >&2; exit 1"] {
+        let home = ready();
+        let script = format!("#!/bin/sh\ncase \"$2\" in is-enabled) {script} ;; *) echo inactive; exit 3 ;; esac\n");
+        home.program("systemctl", &script);
+        let list = findings(&home, &[], 0);
+        let unit = list.iter().find(|one| one["check"] == "unit").unwrap();
+        assert_eq!(unit["what"], "there is no anna-relay.service");
+        assert!(unit["fix"].as_str().unwrap().starts_with("install it with ./install.sh"), "{unit}");
+    }
+}
+
+#[test]
 fn a_folder_is_no_settings_file() {
     let home = ready();
     let folder = home.path();

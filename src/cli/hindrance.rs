@@ -32,6 +32,8 @@ pub struct Need<'a> {
 }
 
 impl Need<'_> {
+    /// A running bridge, and nobody else.
+    pub const BRIDGE: Need<'static> = Need { sides: &[], work: false };
     /// That of a hand-off which the brain has yet to do.
     pub const WORK: Need<'static> = Need { sides: &[Side::Brain], work: true };
 }

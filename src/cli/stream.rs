@@ -7,6 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use super::hindrance::{Hindrance, Need};
 use super::out;
 use crate::config::Config;
 use crate::error::{Advise, During, Error, Result};
@@ -30,6 +31,9 @@ const MAX_LINE: usize = 1024 * 1024;
 /// Where the stream cannot be read, or standard output not written.
 pub fn run(config: &Config, lines: Option<usize>, follow: bool) -> Result<()> {
     let path = &config.paths.stream;
+    if follow && let Some(hindrance) = Hindrance::of(config, Need::BRIDGE) {
+        hindrance.say("the sessions are not heard");
+    }
     let lines = lines.or(follow.then_some(FOLLOW_LINES));
     let mut shown = Shown { out: io::stdout().lock(), pending: Vec::new(), visible: out::is_terminal() };
     let Some(mut from) = From::open(path, lines)? else {

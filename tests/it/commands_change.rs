@@ -1,6 +1,6 @@
 //! The commands that change something, with a bridge and without one.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -98,6 +98,13 @@ fn what_would_be_waited_for_without_knowing_is_said() {
     let waits = String::from_utf8(waiting.stderr).unwrap();
     assert!(waits.contains("it is kept, and waits: no bridge runs\nhint: "), "{waits}");
     assert_eq!(waits.matches("no bridge runs").count(), 1, "once: {waits}");
+    let mut command = world.command(&["stream", "-f"]);
+    let mut follows = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(follows.stderr.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "anna-relay: the sessions are not heard: no bridge runs\n");
+    follows.kill().unwrap();
+    follows.wait().unwrap();
 
     world.start_online();
     assert_eq!(said(&world, &["send", "four"]), "");

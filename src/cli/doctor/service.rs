@@ -57,6 +57,12 @@ fn unit() -> Result<Finding, String> {
         (_, "active") => {
             Finding::warn(CHECK, format!("{UNIT} runs, and is {enabled}"), "it does not come back after a restart", FIX)
         }
+        (missing, _) if missing == "not-found" || missing.contains("No such file") => Finding::warn(
+            CHECK,
+            format!("there is no {UNIT}"),
+            "systemd does not run the bridge",
+            "install it with ./install.sh, then systemctl --user enable --now anna-relay",
+        ),
         _ => Finding::warn(CHECK, format!("{UNIT} is {enabled} and {active}"), "systemd does not run the bridge", FIX),
     })
 }

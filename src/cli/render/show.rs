@@ -124,6 +124,9 @@ impl Page {
             self.row("because", &on_one_line(detail));
         }
         self.told(failure.told, failure.pushes.len());
+        if failure.take_back {
+            self.row("brain", "not told to stop yet");
+        }
     }
 
     fn told(&mut self, told: Option<OffsetDateTime>, pushes: usize) {
@@ -213,6 +216,9 @@ given up: attempts
 → have it tried again: anna-relay retry 567890ab
 ";
         assert!(text.ends_with(expected), "{text}");
+        let mut pushed = failed();
+        pushed.handoff.failed.as_mut().unwrap().take_back = true;
+        assert!(show(&pushed, NOW, &Style::PLAIN).contains("  told     not yet\n  brain    not told to stop yet\n"));
         let mut late = fresh();
         late.handoff.alarmed = Some(NOW);
         let text = show(&late, NOW, &Style::PLAIN);
