@@ -122,22 +122,6 @@ fn what_would_be_waited_for_without_knowing_is_said() {
 }
 
 #[test]
-fn a_cancel_says_who_has_yet_to_hear_of_it() {
-    let mut world = World::new();
-    world.start_online();
-    let pushed = hand_off(&world, "one");
-    world.wait_queue("brain", 1);
-    assert!(world.stop().success());
-    let output = world.run(&["cancel", &pushed]);
-    let (told, missing) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(told.contains("is cancelled; it stays in `out` until the brain and the bot have been told"), "{told}");
-    assert!(missing.contains(": no bridge runs\nhint: "), "{missing}");
-    assert_eq!(world.json(&["show", &pushed])["state"], "out");
-    world.start_online();
-    world.wait_queue("failed", 1);
-}
-
-#[test]
 fn a_path_of_the_wrong_sort_is_named_with_what_to_give_instead() {
     let world = World::new();
     let (folder, file) = (world.dir.path().join("folder"), world.dir.path().join("file"));

@@ -207,7 +207,10 @@ fn cancelled_without_a_bridge_both_are_told_by_the_next() {
         world.documents("brain").first().is_some_and(|h| h["pushes"][0]["outcome"] == "sent")
     });
     assert!(world.stop().success());
-    assert!(world.ok(&["cancel", &id]).contains("the brain is told"), "it says what follows");
+    let output = world.run(&["cancel", &id]);
+    let (follows, missing) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(follows.contains("it stays in `out` until the brain and the bot have been told"), "{follows}");
+    assert!(missing.contains(": no bridge runs\nhint: "), "{missing}");
     assert_eq!(world.documents("out")[0]["failed"]["reason"], "cancelled");
     world.start();
     assert_eq!(world.brain_gets(|all| all.len() == 2)[1].text, format!("[relay {id} cancelled: stop work on it]"));
