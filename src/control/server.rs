@@ -2,29 +2,28 @@
 //!
 //! Only the same user is let in (the kernel says who it is). A request that is too long, not complete in time, or no
 //! request at all gets an error or a closed connection; none of them holds up anything, for each connection is a task
-//! of its own, and there are not more than [`MAX_CLIENTS`].
+//! of its own, and how many there may be is bounded (`room`).
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 
 use crate::error::{Advise, During, Error, Result};
 
-use super::wire::{Command, Refusal, Reply, Request, Response, VERSION};
+use super::request::{self, Came};
+use super::wire::{Command, Reply, Response, VERSION};
 
-/// The longest request in bytes: a hand-off's text may be long, but fakechat takes no more than this.
-pub const MAX_REQUEST: u64 = 128 * 1024 * 1024;
-/// How long a client may take over a request, from its connection or its last answer on.
-const REQUEST_WITHIN: Duration = Duration::from_secs(10);
 /// How long a client may take to read an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// How many clients are served at a time; for the next one the first of those that ask nothing has to go.
-pub const MAX_CLIENTS: usize = 512;
+/// How often it is looked whether a client is still there that sent more than it was answered, or has no more to ask.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// What `sun_path` holds on Linux, less its NUL; macOS has 104.
 pub(super) const MAX_PATH: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
@@ -83,43 +82,42 @@ where
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     loop {
-        let mut line = Vec::new();
-        let mut limited = (&mut reader).take(MAX_REQUEST);
-        let reply = match timeout(REQUEST_WITHIN, limited.read_until(b'\n', &mut line)).await {
-            Ok(Ok(0)) | Ok(Err(_)) => return,
-            Err(_) if line.is_empty() => return,
-            Err(_) => refusal(format!("reading a request: it was not complete within {} s", REQUEST_WITHIN.as_secs())),
-            Ok(Ok(_)) if line.last() != Some(&b'\n') => {
-                let why = if line.len() as u64 >= MAX_REQUEST { "it is too long" } else { "it ends in the middle" };
-                refusal(format!("reading a request: {why}"))
+        let (command, _until_answered) = match request::next(&mut reader).await {
+            Came::Request(command, long) => (command, long),
+            Came::Refused(refusal) => {
+                write(&mut writer, Reply::Error(refusal)).await;
+                return;
             }
-            Ok(Ok(_)) => match read(&line) {
-                Ok(command) => {
-                    drop(line);
-                    let (reply, _until_written) = tokio::select! {
-                        reply = answer(command) => reply,
-                        // The client need not wait for what it does not want any more.
-                        () = gone(&mut reader) => return,
-                    };
-                    if !write(&mut writer, reply).await {
-                        return;
-                    }
-                    continue;
-                }
-                Err(refusal) => Reply::Error(refusal),
-            },
+            Came::Nothing => return,
         };
-        write(&mut writer, reply).await;
-        return;
+        let (reply, _until_written) = tokio::select! {
+            biased;
+            reply = answer(command) => reply,
+            // The client need not wait for what it does not want any more.
+            () = gone(&mut reader) => return,
+        };
+        if !write(&mut writer, reply).await {
+            return;
+        }
     }
 }
 
-/// Resolves when the client has gone; not if it only sent its next request early.
-async fn gone(reader: &mut (impl tokio::io::AsyncBufRead + Unpin)) {
-    match reader.fill_buf().await {
-        Ok([]) | Err(_) => {}
-        Ok(_) => std::future::pending().await,
+/// Resolves when the client has gone; not if it only sent its next request early, or has no more to ask.
+async fn gone(reader: &mut BufReader<OwnedReadHalf>) {
+    // Mostly what comes next is its end.
+    if reader.fill_buf().await.is_err() {
+        return;
     }
+    while !has_hung_up(reader.get_ref().as_ref()) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Whether nobody is there any more to read an answer.
+fn has_hung_up(stream: &UnixStream) -> bool {
+    let mut looked = [PollFd::new(stream, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut looked, Some(&now)).is_ok() && looked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 async fn write(writer: &mut (impl tokio::io::AsyncWrite + Unpin), reply: Reply) -> bool {
@@ -128,53 +126,9 @@ async fn write(writer: &mut (impl tokio::io::AsyncWrite + Unpin), reply: Reply) 
     matches!(timeout(ANSWER_WITHIN, writer.write_all(&bytes)).await, Ok(Ok(())))
 }
 
-/// Reads a request line.
-fn read(line: &[u8]) -> std::result::Result<Command, Refusal> {
-    #[derive(serde::Deserialize)]
-    struct Versioned {
-        v: u32,
-    }
-    let no_request = |what: &dyn std::fmt::Display| Refusal {
-        message: format!("reading a request: {what}"),
-        hint: Some(r#"a request is one line of JSON, such as {"v":1,"cmd":"status"}"#.to_owned()),
-    };
-    let Versioned { v } = serde_json::from_slice(line).map_err(|error| no_request(&error))?;
-    if v != VERSION {
-        return Err(Refusal {
-            message: format!(
-                "reading a request: it speaks version {v} of the protocol, and the bridge version {VERSION}"
-            ),
-            hint: Some(format!(
-                "restart the older of the two: {}",
-                if v > VERSION { "the bridge" } else { "the program that asks" }
-            )),
-        });
-    }
-    serde_json::from_slice::<Request>(line).map(|request| request.command).map_err(|error| no_request(&error))
-}
-
-fn refusal(message: String) -> Reply {
-    Reply::Error(Refusal { message, hint: None })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_request_is_read_and_junk_is_told_what_a_request_is() {
-        assert_eq!(read(br#"{"v":1,"cmd":"status"}"#), Ok(Command::Status));
-        for junk in ["", "x", "[]", "{}", r#"{"v":1}"#, r#"{"v":1,"cmd":"nonsense"}"#, r#"{"v":"1","cmd":"status"}"#] {
-            assert!(read(junk.as_bytes()).unwrap_err().hint.unwrap().contains("one line of JSON"), "{junk}");
-        }
-    }
-
-    #[test]
-    fn another_version_is_told_which_of_the_two_to_restart() {
-        let hint = |line: &str| read(line.as_bytes()).unwrap_err().hint.unwrap();
-        assert!(hint(r#"{"v":2,"cmd":"unheard-of"}"#).contains("restart the older of the two: the bridge"));
-        assert!(hint(r#"{"v":0}"#).contains("the program that asks"));
-    }
 
     #[test]
     fn a_path_too_long_for_a_socket_goes_elsewhere() {

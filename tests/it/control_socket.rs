@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 
-use anna_relay::control::server::MAX_CLIENTS;
+use anna_relay::control::room::MAX_CLIENTS;
 use serde_json::{Value, json};
 
 use crate::harness::{SOON, World};
