@@ -76,17 +76,17 @@ async fn accept(listener: Arc<UnixListener>, door: Door) {
             }
             Err(error) => error,
         };
-        if !failing {
-            tracing::warn!(%error, "letting a client in at the control socket; it is tried again");
-        }
-        failing = true;
         let want_of_files = [Errno::MFILE, Errno::NFILE].map(|errno| Some(errno.raw_os_error()));
         if want_of_files.contains(&error.raw_os_error()) && door.desk.borrow_mut().show_out() {
             // It is closed when its task comes round.
             tokio::task::yield_now().await;
-        } else {
-            tokio::time::sleep(ACCEPT_AGAIN).await;
+            continue;
         }
+        if !failing {
+            tracing::warn!(%error, "letting a client in at the control socket; it is tried again");
+        }
+        failing = true;
+        tokio::time::sleep(ACCEPT_AGAIN).await;
     }
 }
 

@@ -128,7 +128,51 @@ async fn write(writer: &mut (impl tokio::io::AsyncWrite + Unpin), reply: Reply) 
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt;
+
     use super::*;
+
+    const LINE: &[u8] = b"{\"v\":1,\"cmd\":\"status\"}\n";
+
+    async fn never(_: Command) -> (Reply, ()) {
+        std::future::pending().await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_goes_while_it_waits_is_let_go_of_also_if_it_had_asked_more() {
+        for lines in [1, 2] {
+            let (mut client, served) = UnixStream::pair().unwrap();
+            client.write_all(&LINE.repeat(lines)).await.unwrap();
+            drop(client);
+            serve(served, never).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_has_no_more_to_ask_is_answered() {
+        // At once, and after a wait.
+        for wait in [0, 60] {
+            let (mut client, served) = UnixStream::pair().unwrap();
+            client.write_all(LINE).await.unwrap();
+            client.shutdown().await.unwrap();
+            let answer = |_| async move {
+                tokio::time::sleep(Duration::from_secs(wait)).await;
+                (Reply::Ok(wait.into()), ())
+            };
+            serve(served, answer).await;
+            let mut said = String::new();
+            client.read_to_string(&mut said).await.unwrap();
+            assert_eq!(said, format!("{{\"v\":1,\"ok\":{wait}}}\n"));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_never_reads_is_cut_off() {
+        let (mut client, served) = UnixStream::pair().unwrap();
+        let answer = |_| async { (Reply::Ok("x".repeat(8 << 20).into()), ()) };
+        client.write_all(LINE).await.unwrap();
+        serve(served, answer).await;
+    }
 
     #[test]
     fn a_path_too_long_for_a_socket_goes_elsewhere() {
