@@ -17,12 +17,11 @@ use crate::control::room::{Doing, Room};
 use crate::control::server;
 use crate::control::wire::{Command, Reply};
 use crate::error::{Error, Result};
-use crate::message::{Ping, Reload, ToControl, ToGuard, ToQueue};
-use crate::queue::Receipt;
+use crate::message::{Ping, Reload, ToControl};
 
 use super::wires::{One, Wires};
+use desk::Client;
 pub use desk::Desk;
-use desk::{Client, Errand};
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -127,10 +126,12 @@ impl Door {
     /// Has another actor answer.
     async fn ask(&self, command: Command) -> Result<Value> {
         let patience = if matches!(command, Command::Wait { .. }) { Duration::MAX } else { ANSWER_WITHIN };
-        let (number, errand, answer) = self.desk.borrow_mut().take(self.room, command)?;
+        let (errand, answer) = self.desk.borrow_mut().take(self.room, command)?;
         // Whatever way this ends, also by the client's going.
-        let _forget = Forget { desk: &self.desk, number };
-        send(&self.wires, errand, number);
+        let _tidy = Tidy(&self.desk);
+        if let Some(errand) = errand {
+            errand.send(&self.wires);
+        }
         match timeout(patience, answer).await {
             Ok(Ok(result)) => result,
             _ => Err(Error::failed(format!("waiting for the queue: no answer within {} s", patience.as_secs()))
@@ -155,21 +156,11 @@ impl Drop for Asks {
     }
 }
 
-struct Forget<'a> {
-    desk: &'a RefCell<Desk>,
-    number: u64,
-}
+struct Tidy<'a>(&'a RefCell<Desk>);
 
-impl Drop for Forget<'_> {
+impl Drop for Tidy<'_> {
     fn drop(&mut self) {
-        drop(self.desk.borrow_mut().answered(self.number));
-    }
-}
-
-fn send(wires: &Wires, errand: Errand, number: u64) {
-    match errand {
-        Errand::Queue(event) => wires.queue.send(ToQueue(event)),
-        Errand::Guard => wires.guard.send(ToGuard::ResetBreaker(Receipt::Request(number))),
+        self.0.borrow_mut().tidy();
     }
 }
 
@@ -195,17 +186,10 @@ impl Handler<ToControl> for Control {
 
     fn handle(&mut self, message: ToControl, _: &mut Self::Context) {
         match message {
-            ToControl::Answer(number, result) => {
-                let waiting = self.door.desk.borrow_mut().answered(number);
-                if waiting.is_some_and(|waiting| waiting.send(result).is_err()) {
-                    tracing::debug!("a client did not wait for its answer");
-                }
-            }
+            ToControl::Answer(number, result) => self.door.desk.borrow_mut().answer(number, result),
             ToControl::Resend => {
                 let errands = self.door.desk.borrow().errands();
-                for (number, errand) in errands {
-                    send(&self.door.wires, errand, number);
-                }
+                errands.into_iter().for_each(|errand| errand.send(&self.door.wires));
             }
         }
     }

@@ -37,7 +37,7 @@ pub enum Command {
         #[serde(default)]
         id: Option<String>,
     },
-    /// Answer with the hand-off's document once it has a result or was given up.
+    /// Wait until the hand-off has a result or was given up: answered with its id, for what there is to say is in its file.
     Wait {
         /// Its whole id.
         id: String,

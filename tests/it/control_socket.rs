@@ -192,7 +192,7 @@ fn clients_that_wait_keep_nobody_else_out() {
         waiting.push(one);
         came.then(|| serde_json::from_str::<Value>(&line).unwrap())
     });
-    let says = format!("{} others wait at the bridge already", Room::here().waits);
+    let says = format!("{} others wait already", Room::here().waits);
     assert!(refused["error"]["message"].as_str().unwrap().ends_with(&says), "{refused}");
     assert!(refused["error"]["hint"].as_str().unwrap().contains("anna-relay show"), "{refused}");
     assert_eq!(world.status()["running"], true);
@@ -201,6 +201,13 @@ fn clients_that_wait_keep_nobody_else_out() {
     // Whoever cannot be told looks for himself.
     let said = world.ok(&["send", "--wait", "--timeout", "20", "now"]);
     assert!(said.ends_with("done\n"), "{said}");
+    // Those who go make room.
+    drop(waiting);
+    wait("a wait that is taken", || {
+        let one = waiter(&world, id.trim());
+        world.brain().say("done", Some(id.trim()));
+        (answer(&one)["ok"]["id"] == id.trim()).then_some(())
+    });
 }
 
 #[test]

@@ -5,40 +5,57 @@ use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::control::room::{Doing, Room, who_goes};
 use crate::control::wire::Command;
 use crate::error::{Error, Result};
+use crate::handoff::Id;
+use crate::message::{ToGuard, ToQueue};
 use crate::queue::{Event, Receipt};
 use crate::spooler::request;
+
+use super::super::wires::Wires;
 
 /// A request that another actor has to answer.
 #[derive(Clone, Debug)]
 pub(super) enum Errand {
     Queue(Event),
-    Guard,
+    Guard(Receipt),
 }
 
 impl Errand {
     fn of(command: Command, receipt: Receipt) -> Result<Errand> {
         if command == Command::ResetBreaker {
-            return Ok(Errand::Guard);
+            return Ok(Errand::Guard(receipt));
         }
         let event = request::event(command, receipt)?;
         event.map(Errand::Queue).ok_or_else(|| Error::failed("carrying out a request: nobody is there for it"))
     }
 
-    /// Whether it is a wait for a result.
-    fn is_wait(&self) -> bool {
-        matches!(self, Errand::Queue(Event::Wait { .. }))
+    pub(super) fn send(self, wires: &Wires) {
+        match self {
+            Errand::Queue(event) => wires.queue.send(ToQueue(event)),
+            Errand::Guard(receipt) => wires.guard.send(ToGuard::ResetBreaker(receipt)),
+        }
+    }
+
+    /// Whose result it waits for, if that is what it does.
+    fn waits_for(&self) -> Option<Id> {
+        match self {
+            Errand::Queue(Event::Wait { id, .. }) => Some(*id),
+            _ => None,
+        }
     }
 }
 
-/// Where an answer goes.
-pub(super) type Answer = oneshot::Sender<Result<Value>>;
+/// A request, and where its answer goes.
+struct Asked {
+    errand: Errand,
+    by: Vec<oneshot::Sender<Result<Value>>>,
+}
 
 /// A client that was let in.
 pub(super) struct Client {
@@ -50,47 +67,72 @@ pub(super) struct Client {
 #[derive(Default)]
 pub struct Desk {
     next: u64,
-    waiting: HashMap<u64, (Errand, Answer)>,
+    waiting: HashMap<u64, Asked>,
     /// In the order in which they came.
     clients: VecDeque<Client>,
 }
 
 impl Desk {
-    /// Takes a request in that another actor has to answer, if there is room for one more of its kind.
+    /// Takes a request in that another actor has to answer, if there is room for one more of its kind. Returns what
+    /// that actor is to be sent, unless somebody else waits for the same result already, and where the answer comes.
     pub(super) fn take(
         &mut self,
         room: Room,
         command: Command,
-    ) -> Result<(u64, Errand, oneshot::Receiver<Result<Value>>)> {
+    ) -> Result<(Option<Errand>, oneshot::Receiver<Result<Value>>)> {
         self.next += 1;
-        let number = self.next;
-        let errand = Errand::of(command, Receipt::Request(number))?;
-        let waits = errand.is_wait();
-        let others = self.waiting.values().filter(|(other, _)| other.is_wait() == waits).count();
-        match waits {
-            true if others >= room.waits => {
-                return Err(Error::failed(format!("waiting for a result: {others} others wait at the bridge already"))
-                    .hint("ask now and then instead: `anna-relay show ID`"));
+        let errand = Errand::of(command, Receipt::Request(self.next))?;
+        let waits_for = errand.waits_for();
+        let of_its_kind =
+            self.waiting.values().filter(|asked| asked.errand.waits_for().is_some() == waits_for.is_some());
+        let others: usize = of_its_kind.map(|asked| asked.by.len()).sum();
+        match waits_for {
+            Some(id) if others >= room.waits => {
+                return Err(Error::failed(format!("waiting for hand-off {id}: {others} others wait already"))
+                    .hint(format!("look now and then instead: `anna-relay show {}`", id.short())));
             }
-            false if others >= room.errands => {
+            None if others >= room.errands => {
                 return Err(Error::failed(format!("carrying out a request: {others} others wait for the queue"))
                     .hint("do it again a little later; `anna-relay status` shows what holds them up"));
             }
             _ => {}
         }
         let (sender, receiver) = oneshot::channel();
-        self.waiting.insert(number, (errand.clone(), sender));
-        Ok((number, errand, receiver))
+        let same = |asked: &&mut Asked| waits_for.is_some() && asked.errand.waits_for() == waits_for;
+        if let Some(same) = self.waiting.values_mut().find(same) {
+            same.by.push(sender);
+            return Ok((None, receiver));
+        }
+        self.waiting.insert(self.next, Asked { errand: errand.clone(), by: vec![sender] });
+        Ok((Some(errand), receiver))
     }
 
-    /// Who waits for that answer waits no more.
-    pub(super) fn answered(&mut self, number: u64) -> Option<Answer> {
-        self.waiting.remove(&number).map(|(_, answer)| answer)
+    /// Passes an answer on.
+    pub(super) fn answer(&mut self, number: u64, result: Result<Value>) {
+        let Some(Asked { errand, by }) = self.waiting.remove(&number) else { return };
+        let result = match errand.waits_for() {
+            // However many wait, and however long it is, the document goes to none of them.
+            Some(id) => result.map(|_| json!({ "id": id })),
+            None => result,
+        };
+        for client in by {
+            if client.send(result.clone()).is_err() {
+                tracing::debug!("a client did not wait for its answer");
+            }
+        }
+    }
+
+    /// Forgets those who wait no more. That a result is waited for is kept: the Queue knows it, once.
+    pub(super) fn tidy(&mut self) {
+        self.waiting.retain(|_, asked| {
+            asked.by.retain(|client| !client.is_closed());
+            !asked.by.is_empty() || asked.errand.waits_for().is_some()
+        });
     }
 
     /// What was not answered yet.
-    pub(super) fn errands(&self) -> Vec<(u64, Errand)> {
-        self.waiting.iter().map(|(number, (errand, _))| (*number, errand.clone())).collect()
+    pub(super) fn errands(&self) -> Vec<Errand> {
+        self.waiting.values().map(|asked| asked.errand.clone()).collect()
     }
 
     /// Sees to it that one more client is not one too many.
@@ -117,23 +159,50 @@ impl Desk {
 mod tests {
     use super::*;
 
+    const ROOM: Room = Room { clients: 8, waits: 2, errands: 1 };
+    const PAUSE: Command = Command::Pause { reason: None };
+
+    fn wait(id: Id) -> Command {
+        Command::Wait { id: id.to_string() }
+    }
+
     #[test]
     fn who_waits_for_a_result_keeps_nobody_from_asking_something_else() {
-        let (mut desk, room) = (Desk::default(), Room { clients: 8, waits: 2, errands: 1 });
-        let wait = || Command::Wait { id: crate::handoff::Id::now().to_string() };
-        let held: Vec<_> = (0..2).map(|_| desk.take(room, wait()).unwrap()).collect();
-        let error = desk.take(room, wait()).unwrap_err();
-        assert!(error.to_string().ends_with("2 others wait at the bridge already"), "{error}");
-        assert!(error.advice().is_some());
-        let (pause, ..) = desk.take(room, Command::Pause { reason: None }).unwrap();
-        let error = desk.take(room, Command::ResetBreaker).unwrap_err();
+        let mut desk = Desk::default();
+        let mut held: Vec<_> = (0..2).map(|_| desk.take(ROOM, wait(Id::now())).unwrap()).collect();
+        let error = desk.take(ROOM, wait(Id::now())).unwrap_err();
+        assert!(error.to_string().ends_with("2 others wait already") && error.advice().is_some(), "{error}");
+        let pause = desk.take(ROOM, PAUSE).unwrap();
+        let error = desk.take(ROOM, Command::ResetBreaker).unwrap_err();
         assert!(error.to_string().ends_with("1 others wait for the queue") && error.advice().is_some(), "{error}");
-        // Each makes room for its own kind.
-        desk.answered(pause).unwrap();
-        desk.take(room, Command::ResetBreaker).unwrap();
-        assert!(desk.take(room, wait()).is_err());
-        desk.answered(held[0].0).unwrap();
-        desk.take(room, wait()).unwrap();
-        assert_eq!(desk.errands().len(), 3);
+        // Who goes makes room for its own kind.
+        drop(pause);
+        desk.tidy();
+        held.push(desk.take(ROOM, Command::ResetBreaker).unwrap());
+        assert!(desk.take(ROOM, wait(Id::now())).is_err());
+        held.remove(0);
+        desk.tidy();
+        desk.take(ROOM, wait(Id::now())).unwrap();
+    }
+
+    #[test]
+    fn however_many_come_and_go_the_queue_is_asked_once_for_a_result() {
+        let (mut desk, id) = (Desk::default(), Id::now());
+        assert!(desk.take(ROOM, wait(id)).unwrap().0.is_some());
+        for _ in 0..100 {
+            desk.tidy();
+            assert!(desk.take(ROOM, wait(id)).unwrap().0.is_none());
+        }
+        desk.tidy();
+        let mut waiting = [desk.take(ROOM, wait(id)).unwrap().1, desk.take(ROOM, wait(id)).unwrap().1];
+        let errands = desk.errands();
+        let [Errand::Queue(Event::Wait { receipt: Receipt::Request(number), .. })] = errands[..] else {
+            panic!("{errands:?}")
+        };
+        desk.answer(number, Ok(json!({ "id": id, "text": "long" })));
+        for waiting in &mut waiting {
+            assert_eq!(waiting.try_recv().unwrap().unwrap(), json!({ "id": id }));
+        }
+        assert!(desk.errands().is_empty());
     }
 }
