@@ -99,6 +99,8 @@ where
         if !write(&mut writer, reply).await {
             return;
         }
+        // However much one asks at once, the others have their turn in between.
+        tokio::task::yield_now().await;
     }
 }
 
@@ -128,6 +130,8 @@ async fn write(writer: &mut (impl tokio::io::AsyncWrite + Unpin), reply: Reply) 
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use tokio::io::AsyncReadExt;
 
     use super::*;
@@ -164,6 +168,26 @@ mod tests {
             client.read_to_string(&mut said).await.unwrap();
             assert_eq!(said, format!("{{\"v\":1,\"ok\":{wait}}}\n"));
         }
+    }
+
+    #[tokio::test]
+    async fn however_much_one_asks_at_once_the_next_one_has_its_turn() {
+        let answered = RefCell::new(Vec::new());
+        let asks = async |name: char| {
+            let (mut client, served) = UnixStream::pair().unwrap();
+            client.write_all(&LINE.repeat(30)).await.unwrap();
+            client.shutdown().await.unwrap();
+            let answer = |_| async {
+                answered.borrow_mut().push(name);
+                (Reply::Ok(0.into()), ())
+            };
+            serve(served, answer).await;
+        };
+        tokio::join!(asks('a'), asks('b'));
+        let answered = answered.into_inner();
+        assert_eq!(answered.len(), 60);
+        // But for a turn before the other one was there, they take turns.
+        assert!(answered.chunks(10).all(|some| some.contains(&'a') && some.contains(&'b')), "{answered:?}");
     }
 
     #[tokio::test(start_paused = true)]
