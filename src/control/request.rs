@@ -18,26 +18,32 @@ const LONG_ONES: usize = 2;
 /// How long a client may take over a request, from its connection or its last answer on.
 const WITHIN: Duration = Duration::from_secs(10);
 
-static LONG: Semaphore = Semaphore::const_new(LONG_ONES);
-
-/// Held for a long request, until it is answered.
-pub type Long = Option<SemaphorePermit<'static>>;
+/// The room for long requests.
+pub static LONG: Semaphore = Semaphore::const_new(LONG_ONES);
 
 /// What came of a client.
 #[derive(Debug)]
-pub enum Came {
-    /// A request.
-    Request(Command, Long),
+pub enum Came<'a> {
+    /// A request; a long one holds its room until it is answered.
+    Request(Command, Option<SemaphorePermit<'a>>),
     /// Something else, which is answered by this.
     Refused(Refusal),
     /// Nothing: it has gone, or asks nothing.
     Nothing,
 }
 
-/// Reads the next request.
-pub async fn next(reader: &mut (impl AsyncBufRead + Unpin)) -> Came {
+/// Reads the next request; for a long one there has to be room.
+pub async fn next<'a>(reader: &mut (impl AsyncBufRead + Unpin), room: &'a Semaphore) -> Came<'a> {
     let (mut line, mut long) = (Vec::new(), None);
-    let read = timeout(WITHIN, read_line(reader, &mut line, &mut long)).await;
+    let read = timeout(WITHIN, async {
+        (&mut *reader).take(SHORT).read_until(b'\n', &mut line).await?;
+        if line.len() as u64 == SHORT && !line.ends_with(b"\n") {
+            long = room.acquire().await.ok();
+            reader.take(MAX_REQUEST - SHORT).read_until(b'\n', &mut line).await?;
+        }
+        Ok::<_, io::Error>(())
+    });
+    let read = read.await;
     let waits = line.len() as u64 >= SHORT && long.is_none();
     let (why, hint) = match read {
         Ok(Err(_)) => return Came::Nothing,
@@ -59,15 +65,6 @@ pub async fn next(reader: &mut (impl AsyncBufRead + Unpin)) -> Came {
         Err(_) => (format!("it was not complete within {} s", WITHIN.as_secs()), "send all of it, with a line break"),
     };
     Came::Refused(Refusal { message: format!("reading a request: {why}"), hint: Some(hint.to_owned()) })
-}
-
-async fn read_line(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>, long: &mut Long) -> io::Result<()> {
-    (&mut *reader).take(SHORT).read_until(b'\n', line).await?;
-    if line.len() as u64 == SHORT && !line.ends_with(b"\n") {
-        *long = LONG.acquire().await.ok();
-        reader.take(MAX_REQUEST - SHORT).read_until(b'\n', line).await?;
-    }
-    Ok(())
 }
 
 /// What a line says.
@@ -101,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    fn refused(came: Came) -> String {
+    fn refused(came: Came<'_>) -> String {
         match came {
             Came::Refused(Refusal { message, hint: Some(_) }) => message,
             other => panic!("{other:?}"),
@@ -127,14 +124,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_too_long_half_sent_or_slow_is_told_so() {
-        assert!(refused(next(&mut BufReader::new(repeat(b'x'))).await).contains("longer than 128 MiB"));
-        assert!(refused(next(&mut &b"{\"v\":1"[..]).await).contains("ends in the middle"));
-        assert!(matches!(next(&mut &b""[..]).await, Came::Nothing));
+        let room = Semaphore::new(1);
+        assert!(refused(next(&mut BufReader::new(repeat(b'x')), &room).await).contains("longer than 128 MiB"));
+        assert!(refused(next(&mut &b"{\"v\":1"[..], &room).await).contains("ends in the middle"));
+        assert!(matches!(next(&mut &b""[..], &room).await, Came::Nothing));
         let (mut slow, there) = duplex(64);
         let mut there = BufReader::new(there);
-        assert!(matches!(next(&mut there).await, Came::Nothing), "it asks nothing");
+        assert!(matches!(next(&mut there, &room).await, Came::Nothing), "it asks nothing");
         slow.write_all(b"{").await.unwrap();
-        assert!(refused(next(&mut there).await).contains("not complete within 10 s"));
+        assert!(refused(next(&mut there, &room).await).contains("not complete within 10 s"));
         // Byte by byte it does not get longer.
         let drip = async {
             while slow.write_all(b"x").await.is_ok() {
@@ -143,21 +141,21 @@ mod tests {
         };
         tokio::select! {
             () = drip => panic!("it was not cut"),
-            came = next(&mut there) => assert!(refused(came).contains("not complete within 10 s")),
+            came = next(&mut there, &room) => assert!(refused(came).contains("not complete within 10 s")),
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn so_many_long_ones_are_in_memory_and_short_ones_go_on() {
         let line = format!("{{\"v\":1,\"cmd\":\"send\",\"text\":\"{}\"}}\n", "x".repeat(1 << 20));
-        let mut held = Vec::new();
+        let (room, mut held) = (Semaphore::new(LONG_ONES), Vec::new());
         for _ in 0..LONG_ONES {
-            let Came::Request(_, long) = next(&mut line.as_bytes()).await else { panic!("a request") };
+            let Came::Request(_, long) = next(&mut line.as_bytes(), &room).await else { panic!("a request") };
             held.push(long.unwrap());
         }
-        assert!(refused(next(&mut line.as_bytes()).await).contains("2 others were not done within 10 s"));
-        assert!(matches!(next(&mut &b"{\"v\":1,\"cmd\":\"status\"}\n"[..]).await, Came::Request(_, None)));
+        assert!(refused(next(&mut line.as_bytes(), &room).await).contains("2 others were not done within 10 s"));
+        assert!(matches!(next(&mut &b"{\"v\":1,\"cmd\":\"status\"}\n"[..], &room).await, Came::Request(_, None)));
         held.pop();
-        assert!(matches!(next(&mut line.as_bytes()).await, Came::Request(_, Some(_))));
+        assert!(matches!(next(&mut line.as_bytes(), &room).await, Came::Request(_, Some(_))));
     }
 }

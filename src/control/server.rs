@@ -82,7 +82,7 @@ where
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     loop {
-        let (command, _until_answered) = match request::next(&mut reader).await {
+        let (command, _until_answered) = match request::next(&mut reader, &request::LONG).await {
             Came::Request(command, long) => (command, long),
             Came::Refused(refusal) => {
                 write(&mut writer, Reply::Error(refusal)).await;

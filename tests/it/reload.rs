@@ -110,19 +110,37 @@ fn a_bridge_that_was_given_a_pipe_keeps_what_came_through_it() {
     world.wait_online();
 }
 
+/// What a command makes of a configuration that comes through a pipe.
+fn through_a_pipe(world: &World, command: &[&str], text: &str) -> std::process::Output {
+    use std::io::Write;
+    use std::process::Stdio;
+    let mut command = world.command(&[command, &["--config", "/dev/stdin"]].concat());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Whoever does not want it need not read it.
+    drop(child.stdin.take().unwrap().write_all(text.as_bytes()));
+    child.wait_with_output().unwrap()
+}
+
 #[test]
 fn a_command_reads_the_configuration_from_a_pipe() {
-    use std::io::Write;
     let world = World::new();
     for (text, code) in [("relay.breaker_count = 7", 0), ("relay.breaker_cuont = 7", 78)] {
-        let mut command = world.command(&["check", "--config", "/dev/stdin", "--json"]);
-        let stdout = std::process::Stdio::piped();
-        let mut child = command.stdin(std::process::Stdio::piped()).stdout(stdout).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(code));
+        let output = through_a_pipe(&world, &["check", "--json"], text);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(said.contains("\"breaker_count\": 7"), code == 0, "{said}");
+    }
+}
+
+#[test]
+fn what_others_will_have_to_read_again_is_no_pipe() {
+    let world = World::new();
+    // The session's hooks, and the bridge's unit, are given its name.
+    for command in [&["launch", "brain"][..], &["setup", "--dry-run"]] {
+        let output = through_a_pipe(&world, command, "relay.enabled = true");
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("it is a pipe") && said.contains("name a file"), "{said}");
     }
 }
 
