@@ -37,7 +37,7 @@ impl Room {
     pub fn of(files: Option<u64>) -> Room {
         let half = files.and_then(|files| usize::try_from(files / 2).ok()).unwrap_or(MAX_CLIENTS);
         let clients = half.clamp(MIN_CLIENTS, MAX_CLIENTS);
-        Room { clients, waits: clients / 2, errands: clients / 4 }
+        Room { clients, waits: clients / 4, errands: clients / 2 }
     }
 
     /// That in this process.

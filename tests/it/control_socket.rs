@@ -199,7 +199,7 @@ fn clients_that_wait_keep_nobody_else_out() {
     world.ok(&["pause"]);
     world.ok(&["resume"]);
     // Whoever cannot be told looks for himself.
-    let said = world.ok(&["send", "--wait", "--timeout", "20", "now"]);
+    let said = world.ok(&["send", "--wait", "--timeout", "60", "now"]);
     assert!(said.ends_with("done\n"), "{said}");
     // Those who go make room.
     drop(waiting);
