@@ -186,12 +186,23 @@ async fn obey_signals(signals: &mut Signals, flag: Option<&Path>, wires: &Wires,
     }
 }
 
+/// What was there at the start has to be there still: the defaults are not what a person wants who lost the file.
+fn read_again(flag: Option<&Path>) -> Result<Config> {
+    let config = Config::load(flag)?;
+    if config.found {
+        return Ok(config);
+    }
+    let why = format!("reading the configuration {}: it is gone", config.file.display());
+    Err(Error::new(Kind::Config, why).hint("put it back"))
+}
+
 fn reload(flag: Option<&Path>, wires: &Wires, supervisor: &Addr<Supervisor>) {
     let old = wires.config();
-    match Config::load(flag) {
+    match read_again(flag) {
         Err(error) => {
-            tracing::error!(%error, "reading the configuration again; the old one stays in force");
-            wires.stream.warn(&format!("the configuration cannot be used, the old one stays in force: {error}"));
+            let hint = error.advice().map(|hint| format!("; {hint}")).unwrap_or_default();
+            tracing::error!("reading the configuration again; the old one stays in force: {error}{hint}");
+            wires.stream.warn(&format!("the configuration cannot be used, the old one stays in force: {error}{hint}"));
         }
         Ok(mut new) => {
             let kept = changed_needing_restart(&old, &new);
@@ -235,6 +246,9 @@ fn tell_systemd(state: &[NotifyState]) {
 /// What `systemctl status` shows.
 fn status_line(wires: &Wires) -> String {
     let status = wires.status();
+    if status.recovering {
+        return "still reading the spool".to_owned();
+    }
     let Status { brain, bot, queue, .. } = &status;
     let side = |state: SideState| if state == SideState::Online { "online" } else { "away" };
     let mut line = format!(

@@ -54,3 +54,4 @@ pub mod stream;
 pub mod telemetry;
 pub mod text;
 pub mod transcript;
+pub mod within;

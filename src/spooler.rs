@@ -32,6 +32,8 @@ const MEND_PAUSE: &str = "make room, or see to the file `paused` in the spool; n
 pub struct Snapshot {
     /// How many hand-offs lie in each folder; of the closed ones, once they are counted.
     pub counts: Counts,
+    /// Whether they are.
+    pub counted: bool,
     /// How long the oldest hand-off has waited to be pushed.
     pub oldest_waiting: Option<Duration>,
     /// How many hand-offs are without a result past the alarm.
@@ -330,6 +332,7 @@ impl<F: Fs> Spooler<F> {
     pub fn snapshot(&self, now: Now) -> Snapshot {
         Snapshot {
             counts: self.counts,
+            counted: self.counted,
             oldest_waiting: self.queue.oldest_waiting(now.wall),
             alarms: self.queue.alarms(),
             paused: self.queue.paused().cloned(),

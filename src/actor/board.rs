@@ -73,6 +73,7 @@ impl Board {
             brain: self.side_status(config, Side::Brain),
             bot: self.side_status(config, Side::Bot),
             queue: self.queue.counts,
+            recovering: !self.queue.counted,
             oldest_waiting_s: self.queue.oldest_waiting.map(|waited| (waited + since).as_secs()),
             alarms: self.queue.alarms,
             actors: self.actors.clone(),
@@ -89,5 +90,22 @@ impl Board {
             holder: shown.holder.clone(),
             session: shown.session.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn until_all_is_counted_it_says_that_it_is_not() {
+        let env = crate::config::Env { home: Some("/home/anna".into()), ..Default::default() };
+        let config = Config::parse("", std::path::Path::new("anna.toml"), &env).unwrap();
+        let now = Now { mono: std::time::Duration::ZERO, wall: OffsetDateTime::UNIX_EPOCH };
+        let recovering = |board: &Board| board.status(&config, BreakerStatus::default(), now).recovering;
+        let mut board = Board::default();
+        assert!(recovering(&board));
+        board.queue.counted = true;
+        assert!(!recovering(&board));
     }
 }

@@ -1,26 +1,27 @@
 //! Control: answers at the control socket. `status` is read off the board, so it waits for no other actor.
 
+mod desk;
+
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
+use rustix::io::Errno;
 use serde_json::Value;
-use tokio::net::UnixListener;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 
-use crate::control::server::{self, MAX_CLIENTS};
+use crate::control::room::{Doing, Room};
+use crate::control::server;
 use crate::control::wire::{Command, Reply};
 use crate::error::{Error, Result};
-use crate::message::{Ping, Reload, ToControl, ToGuard, ToQueue};
-use crate::queue::{Event, Receipt};
-use crate::spooler::request;
+use crate::message::{Ping, Reload, ToControl};
 
 use super::wires::{One, Wires};
+use desk::Client;
+pub use desk::Desk;
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -32,32 +33,17 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// How long to wait after a client could not be let in (too many open files, say).
 const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
 
-/// A request that another actor has to answer.
-#[derive(Clone, Debug)]
-enum Errand {
-    Queue(Event),
-    Guard,
-}
-
-/// Requests that wait for their answer, by number. It outlives the actor.
-#[derive(Default)]
-pub struct Desk {
-    next: u64,
-    waiting: HashMap<u64, (Errand, oneshot::Sender<Result<Value>>)>,
-}
-
 /// The actor.
 pub struct Control {
-    wires: Rc<Wires>,
+    door: Door,
     listener: Arc<UnixListener>,
-    desk: Rc<RefCell<Desk>>,
 }
 
 impl Control {
     /// Control over that socket, which outlives it.
     #[must_use]
     pub fn new(wires: Rc<Wires>, listener: Arc<UnixListener>, desk: Rc<RefCell<Desk>>) -> Self {
-        Control { wires, listener, desk }
+        Control { door: Door { wires, desk, room: Room::here() }, listener }
     }
 }
 
@@ -65,130 +51,116 @@ impl Actor for Control {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let accepting = accept(Arc::clone(&self.listener), Rc::clone(&self.wires), Rc::clone(&self.desk));
-        ctx.spawn(accepting.into_actor(self));
+        ctx.spawn(accept(Arc::clone(&self.listener), self.door.clone()).into_actor(self));
     }
 }
 
-/// A client that was let in.
-struct Client {
-    /// Whether it waits for an answer.
-    asks: Rc<Cell<bool>>,
-    task: JoinHandle<()>,
+/// What a client is served with.
+#[derive(Clone)]
+struct Door {
+    wires: Rc<Wires>,
+    desk: Rc<RefCell<Desk>>,
+    room: Room,
 }
 
 /// Lets clients in, and serves each by a task of its own.
-async fn accept(listener: Arc<UnixListener>, wires: Rc<Wires>, desk: Rc<RefCell<Desk>>) {
-    let mut clients: VecDeque<Client> = VecDeque::new();
+async fn accept(listener: Arc<UnixListener>, door: Door) {
+    let mut failing = false;
     loop {
-        match listener.accept().await {
-            Ok((stream, _)) if make_room(&mut clients) => {
-                let (wires, desk, asks) = (Rc::clone(&wires), Rc::clone(&desk), Rc::new(Cell::new(false)));
-                let asking = Rc::clone(&asks);
-                let serving = server::serve(stream, move |command| {
-                    let (asks, answering) = (Asks::of(&asking), answer(Rc::clone(&wires), Rc::clone(&desk), command));
-                    async {
-                        let (reply, one) = answering.await;
-                        (reply, (one, asks))
-                    }
-                });
-                clients.push_back(Client { asks, task: actix_rt::spawn(serving) });
+        let error = match listener.accept().await {
+            Ok((stream, _)) => {
+                failing = false;
+                door.let_in(stream);
+                continue;
             }
-            Ok(_) => tracing::warn!("a client was turned away from the control socket: {MAX_CLIENTS} wait for answers"),
-            Err(error) => {
-                tracing::warn!(%error, "letting a client in at the control socket");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
+            Err(error) => error,
+        };
+        let want_of_files = [Errno::MFILE, Errno::NFILE].map(|errno| Some(errno.raw_os_error()));
+        if want_of_files.contains(&error.raw_os_error()) && door.desk.borrow_mut().show_out() {
+            // It is closed when its task comes round.
+            tokio::task::yield_now().await;
+            continue;
+        }
+        if !failing {
+            tracing::warn!(%error, "letting a client in at the control socket; it is tried again");
+        }
+        failing = true;
+        tokio::time::sleep(ACCEPT_AGAIN).await;
+    }
+}
+
+impl Door {
+    fn let_in(&self, stream: UnixStream) {
+        self.desk.borrow_mut().make_room(self.room.clients);
+        let (door, doing) = (self.clone(), Rc::new(Cell::new(Doing::Nothing)));
+        let does = Rc::clone(&doing);
+        let serving = server::serve(stream, move |command| {
+            let (door, asks) = (door.clone(), Asks::of(&does));
+            async move {
+                let (reply, one) = door.answer(command).await;
+                asks.0.set(Doing::Reading);
+                (reply, (one, asks))
             }
+        });
+        let task = actix_rt::spawn(serving);
+        self.desk.borrow_mut().add(Client { doing, task });
+    }
+
+    async fn answer(&self, command: Command) -> (Reply, Option<One>) {
+        // A wait for a result may last for days; a stop does not wait for it.
+        let answering = (!matches!(command, Command::Wait { .. })).then(|| self.wires.answering.one());
+        let reply = match command {
+            Command::Status => serde_json::to_value(self.wires.status())
+                .map_err(|error| Error::failed(format!("putting the status together: {error}"))),
+            #[cfg(debug_assertions)]
+            Command::Fault { actor, how } => fault(&self.wires, &actor, &how),
+            command => self.ask(command).await,
+        };
+        let reply = match reply {
+            Ok(value) => Reply::Ok(value),
+            Err(error) => Reply::Error(error.into()),
+        };
+        (reply, answering)
+    }
+
+    /// Has another actor answer.
+    async fn ask(&self, command: Command) -> Result<Value> {
+        let patience = if matches!(command, Command::Wait { .. }) { Duration::MAX } else { ANSWER_WITHIN };
+        let (errand, answer) = self.desk.borrow_mut().take(self.room, command)?;
+        // Whatever way this ends, also by the client's going.
+        let _tidy = Tidy(&self.desk);
+        if let Some(errand) = errand {
+            errand.send(&self.wires);
+        }
+        match timeout(patience, answer).await {
+            Ok(Ok(result)) => result,
+            _ => Err(Error::failed(format!("waiting for the queue: no answer within {} s", patience.as_secs()))
+                .hint("it stays in line, and may still be carried out; `anna-relay status` shows what holds it up")),
         }
     }
 }
 
-/// Whether there is room for one more: where there is not, the one goes that was let in first of those that ask nothing.
-fn make_room(clients: &mut VecDeque<Client>) -> bool {
-    clients.retain(|client| !client.task.is_finished());
-    if clients.len() < MAX_CLIENTS {
-        return true;
-    }
-    let idle = clients.iter().position(|client| !client.asks.get()).and_then(|at| clients.remove(at));
-    idle.inspect(|client| client.task.abort()).is_some()
-}
-
-/// A client waits for an answer, until this is dropped.
-struct Asks(Rc<Cell<bool>>);
+/// A client waits for an answer or reads it, until this is dropped.
+struct Asks(Rc<Cell<Doing>>);
 
 impl Asks {
-    fn of(client: &Rc<Cell<bool>>) -> Asks {
-        client.set(true);
+    fn of(client: &Rc<Cell<Doing>>) -> Asks {
+        client.set(Doing::Waiting);
         Asks(Rc::clone(client))
     }
 }
 
 impl Drop for Asks {
     fn drop(&mut self) {
-        self.0.set(false);
+        self.0.set(Doing::Nothing);
     }
 }
 
-async fn answer(wires: Rc<Wires>, desk: Rc<RefCell<Desk>>, command: Command) -> (Reply, Option<One>) {
-    // A wait for a result may last for days; a stop does not wait for it.
-    let answering = (!matches!(command, Command::Wait { .. })).then(|| wires.answering.one());
-    let reply = match command {
-        Command::Status => serde_json::to_value(wires.status())
-            .map_err(|error| Error::failed(format!("putting the status together: {error}"))),
-        #[cfg(debug_assertions)]
-        Command::Fault { actor, how } => fault(&wires, &actor, &how),
-        command => ask(&wires, &desk, command).await,
-    };
-    let reply = match reply {
-        Ok(value) => Reply::Ok(value),
-        Err(error) => Reply::Error(error.into()),
-    };
-    (reply, answering)
-}
+struct Tidy<'a>(&'a RefCell<Desk>);
 
-/// Has another actor answer.
-async fn ask(wires: &Wires, desk: &RefCell<Desk>, command: Command) -> Result<Value> {
-    let patience = if matches!(command, Command::Wait { .. }) { Duration::MAX } else { ANSWER_WITHIN };
-    let (sender, receiver) = oneshot::channel();
-    let (number, errand) = {
-        let mut desk = desk.borrow_mut();
-        desk.next += 1;
-        let number = desk.next;
-        let errand = match command {
-            Command::ResetBreaker => Errand::Guard,
-            command => match request::event(command, Receipt::Request(number))? {
-                Some(event) => Errand::Queue(event),
-                None => return Err(Error::failed("carrying out a request: nobody is there for it")),
-            },
-        };
-        desk.waiting.insert(number, (errand.clone(), sender));
-        (number, errand)
-    };
-    // Whatever way this ends, also by the client's going.
-    let _forget = Forget { desk, number };
-    send(wires, errand, number);
-    match timeout(patience, receiver).await {
-        Ok(Ok(result)) => result,
-        _ => Err(Error::failed(format!("waiting for the queue: no answer within {} s", patience.as_secs()))
-            .hint("it stays in line, and may still be carried out; `anna-relay status` shows what holds it up")),
-    }
-}
-
-struct Forget<'a> {
-    desk: &'a RefCell<Desk>,
-    number: u64,
-}
-
-impl Drop for Forget<'_> {
+impl Drop for Tidy<'_> {
     fn drop(&mut self) {
-        self.desk.borrow_mut().waiting.remove(&self.number);
-    }
-}
-
-fn send(wires: &Wires, errand: Errand, number: u64) {
-    match errand {
-        Errand::Queue(event) => wires.queue.send(ToQueue(event)),
-        Errand::Guard => wires.guard.send(ToGuard::ResetBreaker(Receipt::Request(number))),
+        self.0.borrow_mut().tidy();
     }
 }
 
@@ -214,22 +186,10 @@ impl Handler<ToControl> for Control {
 
     fn handle(&mut self, message: ToControl, _: &mut Self::Context) {
         match message {
-            ToControl::Answer(number, result) => {
-                let waiting = self.desk.borrow_mut().waiting.remove(&number);
-                if let Some((_, sender)) = waiting
-                    && sender.send(result).is_err()
-                {
-                    tracing::debug!("a client did not wait for its answer");
-                }
-            }
+            ToControl::Answer(number, result) => self.door.desk.borrow_mut().answer(number, result),
             ToControl::Resend => {
-                let waiting: Vec<(u64, Errand)> = {
-                    let desk = self.desk.borrow();
-                    desk.waiting.iter().map(|(number, (errand, _))| (*number, errand.clone())).collect()
-                };
-                for (number, errand) in waiting {
-                    send(&self.wires, errand, number);
-                }
+                let errands = self.door.desk.borrow().errands();
+                errands.into_iter().for_each(|errand| errand.send(&self.door.wires));
             }
         }
     }
@@ -239,7 +199,7 @@ impl Handler<Ping> for Control {
     type Result = ();
 
     fn handle(&mut self, _: Ping, _: &mut Self::Context) {
-        self.wires.answer_ping(NAME);
+        self.door.wires.answer_ping(NAME);
     }
 }
 

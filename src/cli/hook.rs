@@ -9,8 +9,6 @@ use std::io::{self, Read};
 use std::panic;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use time::OffsetDateTime;
@@ -19,6 +17,7 @@ use crate::config::{Config, Side};
 use crate::error::{Error, Result};
 use crate::fakechat::socket::MAX_FRAME;
 use crate::inbox::Put;
+use crate::within::within;
 use crate::{hook, inbox};
 
 use super::{out, usage};
@@ -75,23 +74,6 @@ fn is_debug() -> bool {
     })
 }
 
-/// Does it on a thread of its own, so that neither a reader or a disk that hangs nor a panic gets in the way.
-fn within<T: Send + 'static>(
-    time: Duration,
-    doing: &str,
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let (done, result) = mpsc::sync_channel(1);
-    let start = thread::Builder::new().name("hook".into()).spawn(move || done.send(work()));
-    start.map_err(|error| Error::failed(format!("{doing}: starting a thread: {error}")))?;
-    result.recv_timeout(time).unwrap_or_else(|gone| {
-        Err(Error::failed(match gone {
-            mpsc::RecvTimeoutError::Timeout => format!("{doing}: not done within {} s", time.as_secs()),
-            mpsc::RecvTimeoutError::Disconnected => format!("{doing}: it panicked"),
-        }))
-    })
-}
-
 fn take(from: impl Read) -> Result<Vec<u8>> {
     let mut json = Vec::new();
     match from.take(MAX_INPUT + 1).read_to_end(&mut json) {
@@ -132,18 +114,6 @@ mod tests {
         for line in ["anna-relay", "anna-relay send hook", "anna-relay --config hook status", "anna-relay --config"] {
             assert!(!meant(line), "{line}");
         }
-    }
-
-    #[test]
-    fn work_that_hangs_or_panics_is_left() {
-        let hangs = within(Duration::from_millis(20), "waiting", || {
-            thread::sleep(Duration::from_secs(60));
-            Ok(())
-        });
-        assert_eq!(hangs.unwrap_err().to_string(), "waiting: not done within 0 s");
-        let panics = within(Duration::from_secs(60), "failing", || -> Result<()> { panic!("on purpose") });
-        assert_eq!(panics.unwrap_err().to_string(), "failing: it panicked");
-        assert_eq!(within(Duration::from_secs(60), "working", || Ok(1)).unwrap(), 1);
     }
 
     #[test]

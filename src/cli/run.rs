@@ -44,7 +44,7 @@ fn is_typed() -> bool {
 
 fn carry_out(cli: Cli, umask: Mode) -> Result<ExitCode, Error> {
     let flag = cli.config.as_deref();
-    let config = || Config::load(flag);
+    let config = || Config::load_once(flag);
     let done = match cli.command {
         Command::Bridge => return bridge(config()?, flag),
         Command::Status(args) => status::run(&config()?, args.check, args.output.json),
@@ -60,7 +60,7 @@ fn carry_out(cli: Cli, umask: Mode) -> Result<ExitCode, Error> {
         Command::ClearPort(args) => {
             clear_port::run(args.side, config()?.relay.port(args.side), args.dry_run, args.output.json)
         }
-        Command::Launch(args) => launch::run(&config()?, flag, &args, umask),
+        Command::Launch(args) => launch::run(&Config::load(flag)?, flag, &args, umask),
         Command::Stream(args) => stream::run(&config()?, args.lines, args.follow),
         Command::Check(args) => check::run(&config()?, args.output.json),
         Command::Demo => demo::run(),

@@ -1,17 +1,19 @@
 //! `status`: asks the bridge; without one, reads the spool.
 
+use std::path::Path;
 use std::time::Duration;
 
 use time::OffsetDateTime;
 
 use crate::config::{Config, Side};
 use crate::control::client::Client;
-use crate::control::wire::{BreakerStatus, Command, SideState, SideStatus, Status};
+use crate::control::wire::{BreakerStatus, Command, Paused, SideState, SideStatus, Status};
 use crate::error::{Advise, During, Error, Kind, Result};
 use crate::handoff::life::State;
 use crate::spool::read::Reader;
 use crate::spool::store::LOG;
 use crate::spool::{RealFs, pause};
+use crate::within::within;
 
 use super::out;
 use super::render::{self, Style};
@@ -30,13 +32,14 @@ pub fn run(config: &Config, check: bool, json: bool) -> Result<()> {
             let answer = client.ask_within(Command::Status, Some(ANSWER_WITHIN));
             let answer = answer.map_err(|error| match error.kind() {
                 Kind::TimedOut => Error::failed(error.to_string()).hint(format!(
-                    "it hangs, or too many ask at once: see its log in {}; to have it start anew: {}",
+                    "it hangs: see its log in {}; to have it start anew: {}",
                     config.paths.spool().join(LOG).display(),
                     Starter::here().restart()
                 )),
                 _ => error,
             })?;
-            serde_json::from_value(answer).during("reading the bridge's status")?
+            let status: Status = serde_json::from_value(answer).during("reading the bridge's status")?;
+            if status.recovering { counted(config, status)? } else { status }
         }
         None => without_bridge(config)?,
     };
@@ -58,6 +61,21 @@ fn degraded(status: &Status) -> bool {
     let away = |side: &SideStatus| side.state != SideState::Online;
     let brain_may_be_away = status.paused.is_some();
     away(&status.bot) || (away(&status.brain) && !brain_may_be_away) || status.breaker.tripped || status.alarms > 0
+}
+
+/// What the bridge does not know yet, for it is still reading the spool, and a look at its folders tells.
+fn counted(config: &Config, status: Status) -> Result<Status> {
+    let root = config.paths.spool();
+    let look = move || Ok((Reader::new(&root).counts(), paused(&root)));
+    let (queue, paused) = within(ANSWER_WITHIN, "counting what is in the spool", look)
+        .advise("the bridge runs, but has not read its spool yet: see its log, and whether the disk hangs")?;
+    Ok(Status { queue: queue?, paused: paused?, ..status })
+}
+
+fn paused(root: &Path) -> Result<Option<Paused>> {
+    pause::read(&RealFs, root, OffsetDateTime::now_utc())
+        .during("reading whether the relay is paused")
+        .advise("see to the file `paused` in the spool")
 }
 
 /// What the spool alone says.
@@ -87,9 +105,7 @@ fn without_bridge(config: &Config) -> Result<Status> {
         pid: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_s: None,
-        paused: pause::read(&RealFs, &root, now)
-            .during("reading whether the relay is paused")
-            .advise("see to the file `paused` in the spool")?,
+        paused: paused(&root)?,
         breaker: BreakerStatus {
             limit: config.relay.breaker_count,
             window_s: config.relay.breaker_window.as_secs_f64(),
@@ -98,6 +114,7 @@ fn without_bridge(config: &Config) -> Result<Status> {
         brain: side(Side::Brain),
         bot: side(Side::Bot),
         queue: reader.counts()?,
+        recovering: false,
         oldest_waiting_s: oldest.map(|oldest| (now - oldest).whole_seconds().max(0).cast_unsigned()),
         alarms,
         actors: Vec::new(),

@@ -1,6 +1,6 @@
 //! The commands' end of the control socket.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -76,7 +76,8 @@ impl Client {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 Error::new(Kind::TimedOut, "asking the bridge: no answer in time")
             }
-            _ => Error::failed(format!("asking the bridge: {error}")).hint("it may just have stopped; do it again"),
+            _ => Error::failed(format!("asking the bridge: {error}"))
+                .hint("it may just have stopped, or be asked by too many at once; do it again"),
         })?;
         let response: Response = serde_json::from_slice(&answer).map_err(|error| {
             Error::failed(format!("asking the bridge: its answer is not understood: {error}"))
@@ -92,12 +93,58 @@ impl Client {
         let stream = self.stream.get_mut();
         stream.set_read_timeout(within)?;
         stream.set_write_timeout(Some(ANSWER_WITHIN))?;
-        stream.write_all(line)?;
+        let sent = stream.write_all(line);
+        let closed = |kind| matches!(kind, io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
+        match sent {
+            Err(error) if !closed(error.kind()) => return Err(error),
+            // A bridge that did not read to the end has said why not.
+            _ => {}
+        }
         let mut answer = Vec::new();
-        (&mut self.stream).take(u64::MAX).read_until(b'\n', &mut answer)?;
-        if answer.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection"));
+        match self.stream.read_until(b'\n', &mut answer) {
+            Err(error) if !closed(error.kind()) => return Err(error),
+            _ if !answer.ends_with(b"\n") => {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection"));
+            }
+            _ => {}
         }
         Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// What a client is told by a bridge that reads a few bytes, says this, and closes the connection.
+    fn told(says: &'static str) -> Error {
+        let spool = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(path(spool.path())).unwrap();
+        let bridge = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut [0; 8]).unwrap();
+            stream.write_all(says.as_bytes()).unwrap();
+        });
+        let mut client = Client::connect(spool.path()).unwrap().unwrap();
+        // More than a socket holds: it cannot be written to the end.
+        let error = client.ask(Command::Pause { reason: Some("x".repeat(8 << 20)) }).unwrap_err();
+        bridge.join().unwrap();
+        error
+    }
+
+    #[test]
+    fn a_refusal_in_the_middle_of_the_request_is_heard() {
+        let error = told("{\"v\":1,\"error\":{\"message\":\"it is too long\",\"hint\":\"a file\"}}\n");
+        assert_eq!((error.to_string().as_str(), error.advice()), ("it is too long", Some("a file")));
+    }
+
+    #[test]
+    fn a_bridge_that_goes_away_is_said_to_have() {
+        for says in ["", "{\"v\":1,\"er"] {
+            assert!(told(says).to_string().ends_with("it closed the connection"), "{says}");
+        }
     }
 }

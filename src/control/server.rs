@@ -2,29 +2,28 @@
 //!
 //! Only the same user is let in (the kernel says who it is). A request that is too long, not complete in time, or no
 //! request at all gets an error or a closed connection; none of them holds up anything, for each connection is a task
-//! of its own, and there are not more than [`MAX_CLIENTS`].
+//! of its own, and how many there may be is bounded (`room`).
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 
 use crate::error::{Advise, During, Error, Result};
 
-use super::wire::{Command, Refusal, Reply, Request, Response, VERSION};
+use super::request::{self, Came};
+use super::wire::{Command, Reply, Response, VERSION};
 
-/// The longest request in bytes: a hand-off's text may be long, but fakechat takes no more than this.
-pub const MAX_REQUEST: u64 = 128 * 1024 * 1024;
-/// How long a client may take over a request, from its connection or its last answer on.
-const REQUEST_WITHIN: Duration = Duration::from_secs(10);
 /// How long a client may take to read an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// How many clients are served at a time; for the next one the first of those that ask nothing has to go.
-pub const MAX_CLIENTS: usize = 512;
+/// How often it is looked whether a client is still there that sent more than it was answered, or has no more to ask.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// What `sun_path` holds on Linux, less its NUL; macOS has 104.
 pub(super) const MAX_PATH: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
@@ -83,43 +82,44 @@ where
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     loop {
-        let mut line = Vec::new();
-        let mut limited = (&mut reader).take(MAX_REQUEST);
-        let reply = match timeout(REQUEST_WITHIN, limited.read_until(b'\n', &mut line)).await {
-            Ok(Ok(0)) | Ok(Err(_)) => return,
-            Err(_) if line.is_empty() => return,
-            Err(_) => refusal(format!("reading a request: it was not complete within {} s", REQUEST_WITHIN.as_secs())),
-            Ok(Ok(_)) if line.last() != Some(&b'\n') => {
-                let why = if line.len() as u64 >= MAX_REQUEST { "it is too long" } else { "it ends in the middle" };
-                refusal(format!("reading a request: {why}"))
+        let (command, _until_answered) = match request::next(&mut reader, &request::LONG).await {
+            Came::Request(command, long) => (command, long),
+            Came::Refused(refusal) => {
+                write(&mut writer, Reply::Error(refusal)).await;
+                return;
             }
-            Ok(Ok(_)) => match read(&line) {
-                Ok(command) => {
-                    drop(line);
-                    let (reply, _until_written) = tokio::select! {
-                        reply = answer(command) => reply,
-                        // The client need not wait for what it does not want any more.
-                        () = gone(&mut reader) => return,
-                    };
-                    if !write(&mut writer, reply).await {
-                        return;
-                    }
-                    continue;
-                }
-                Err(refusal) => Reply::Error(refusal),
-            },
+            Came::Nothing => return,
         };
-        write(&mut writer, reply).await;
-        return;
+        let (reply, _until_written) = tokio::select! {
+            biased;
+            reply = answer(command) => reply,
+            // The client need not wait for what it does not want any more.
+            () = gone(&mut reader) => return,
+        };
+        if !write(&mut writer, reply).await {
+            return;
+        }
+        // However much one asks at once, the others have their turn in between.
+        tokio::task::yield_now().await;
     }
 }
 
-/// Resolves when the client has gone; not if it only sent its next request early.
-async fn gone(reader: &mut (impl tokio::io::AsyncBufRead + Unpin)) {
-    match reader.fill_buf().await {
-        Ok([]) | Err(_) => {}
-        Ok(_) => std::future::pending().await,
+/// Resolves when the client has gone; not if it only sent its next request early, or has no more to ask.
+async fn gone(reader: &mut BufReader<OwnedReadHalf>) {
+    // Mostly what comes next is its end.
+    if reader.fill_buf().await.is_err() {
+        return;
     }
+    while !has_hung_up(reader.get_ref().as_ref()) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Whether nobody is there any more to read an answer.
+fn has_hung_up(stream: &UnixStream) -> bool {
+    let mut looked = [PollFd::new(stream, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut looked, Some(&now)).is_ok() && looked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 async fn write(writer: &mut (impl tokio::io::AsyncWrite + Unpin), reply: Reply) -> bool {
@@ -128,52 +128,74 @@ async fn write(writer: &mut (impl tokio::io::AsyncWrite + Unpin), reply: Reply) 
     matches!(timeout(ANSWER_WITHIN, writer.write_all(&bytes)).await, Ok(Ok(())))
 }
 
-/// Reads a request line.
-fn read(line: &[u8]) -> std::result::Result<Command, Refusal> {
-    #[derive(serde::Deserialize)]
-    struct Versioned {
-        v: u32,
-    }
-    let no_request = |what: &dyn std::fmt::Display| Refusal {
-        message: format!("reading a request: {what}"),
-        hint: Some(r#"a request is one line of JSON, such as {"v":1,"cmd":"status"}"#.to_owned()),
-    };
-    let Versioned { v } = serde_json::from_slice(line).map_err(|error| no_request(&error))?;
-    if v != VERSION {
-        return Err(Refusal {
-            message: format!(
-                "reading a request: it speaks version {v} of the protocol, and the bridge version {VERSION}"
-            ),
-            hint: Some(format!(
-                "restart the older of the two: {}",
-                if v > VERSION { "the bridge" } else { "the program that asks" }
-            )),
-        });
-    }
-    serde_json::from_slice::<Request>(line).map(|request| request.command).map_err(|error| no_request(&error))
-}
-
-fn refusal(message: String) -> Reply {
-    Reply::Error(Refusal { message, hint: None })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
+    use tokio::io::AsyncReadExt;
+
     use super::*;
 
-    #[test]
-    fn a_request_is_read_and_junk_is_told_what_a_request_is() {
-        assert_eq!(read(br#"{"v":1,"cmd":"status"}"#), Ok(Command::Status));
-        for junk in ["", "x", "[]", "{}", r#"{"v":1}"#, r#"{"v":1,"cmd":"nonsense"}"#, r#"{"v":"1","cmd":"status"}"#] {
-            assert!(read(junk.as_bytes()).unwrap_err().hint.unwrap().contains("one line of JSON"), "{junk}");
+    const LINE: &[u8] = b"{\"v\":1,\"cmd\":\"status\"}\n";
+
+    async fn never(_: Command) -> (Reply, ()) {
+        std::future::pending().await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_goes_while_it_waits_is_let_go_of_also_if_it_had_asked_more() {
+        for lines in [1, 2] {
+            let (mut client, served) = UnixStream::pair().unwrap();
+            client.write_all(&LINE.repeat(lines)).await.unwrap();
+            drop(client);
+            serve(served, never).await;
         }
     }
 
-    #[test]
-    fn another_version_is_told_which_of_the_two_to_restart() {
-        let hint = |line: &str| read(line.as_bytes()).unwrap_err().hint.unwrap();
-        assert!(hint(r#"{"v":2,"cmd":"unheard-of"}"#).contains("restart the older of the two: the bridge"));
-        assert!(hint(r#"{"v":0}"#).contains("the program that asks"));
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_has_no_more_to_ask_is_answered() {
+        // At once, and after a wait.
+        for wait in [0, 60] {
+            let (mut client, served) = UnixStream::pair().unwrap();
+            client.write_all(LINE).await.unwrap();
+            client.shutdown().await.unwrap();
+            let answer = |_| async move {
+                tokio::time::sleep(Duration::from_secs(wait)).await;
+                (Reply::Ok(wait.into()), ())
+            };
+            serve(served, answer).await;
+            let mut said = String::new();
+            client.read_to_string(&mut said).await.unwrap();
+            assert_eq!(said, format!("{{\"v\":1,\"ok\":{wait}}}\n"));
+        }
+    }
+
+    #[tokio::test]
+    async fn however_much_one_asks_at_once_the_next_one_has_its_turn() {
+        let answered = RefCell::new(Vec::new());
+        let asks = async |name: char| {
+            let (mut client, served) = UnixStream::pair().unwrap();
+            client.write_all(&LINE.repeat(30)).await.unwrap();
+            client.shutdown().await.unwrap();
+            let answer = |_| async {
+                answered.borrow_mut().push(name);
+                (Reply::Ok(0.into()), ())
+            };
+            serve(served, answer).await;
+        };
+        tokio::join!(asks('a'), asks('b'));
+        let answered = answered.into_inner();
+        assert_eq!(answered.len(), 60);
+        // But for a turn before the other one was there, they take turns.
+        assert!(answered.chunks(10).all(|some| some.contains(&'a') && some.contains(&'b')), "{answered:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_never_reads_is_cut_off() {
+        let (mut client, served) = UnixStream::pair().unwrap();
+        let answer = |_| async { (Reply::Ok("x".repeat(8 << 20).into()), ()) };
+        client.write_all(LINE).await.unwrap();
+        serve(served, answer).await;
     }
 
     #[test]

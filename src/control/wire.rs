@@ -37,7 +37,7 @@ pub enum Command {
         #[serde(default)]
         id: Option<String>,
     },
-    /// Answer with the hand-off's document once it has a result or was given up.
+    /// Wait until the hand-off has a result or was given up: answered with its id, for what there is to say is in its file.
     Wait {
         /// Its whole id.
         id: String,
@@ -143,6 +143,10 @@ pub struct Status {
     pub bot: SideStatus,
     /// How many hand-offs lie in each folder.
     pub queue: Counts,
+    /// Whether the bridge is still reading the spool: until it has, it knows neither these counts, nor since when
+    /// something waits, nor the alarms, nor whether it is paused.
+    #[serde(default)]
+    pub recovering: bool,
     /// How long the oldest hand-off has waited to be pushed.
     pub oldest_waiting_s: Option<u64>,
     /// How many hand-offs are without a result past `relay.alarm_min`.

@@ -31,6 +31,7 @@ fn is_status(status: &Value) {
             "brain",
             "bot",
             "queue",
+            "recovering",
             "oldest_waiting_s",
             "alarms",
             "actors",

@@ -23,6 +23,7 @@ mod nights;
 mod one_bridge;
 mod private;
 mod receipts;
+mod recovering;
 mod reload;
 mod replies;
 mod round;

@@ -84,3 +84,76 @@ fn a_pipe_in_place_of_the_file_holds_up_nobody() {
     let said = reload(&world, "the old one stays in force");
     assert!(said.contains("it is a pipe"), "{said}");
 }
+
+/// Whatever writes into a pipe, once.
+fn pipe(path: &std::path::Path, text: String) -> std::thread::JoinHandle<()> {
+    use rustix::fs::{CWD, FileType, mknodat};
+    mknodat(CWD, path, FileType::Fifo, 0o600.into(), 0).unwrap();
+    let path = path.to_owned();
+    std::thread::spawn(move || std::fs::write(path, text).unwrap())
+}
+
+#[test]
+fn a_bridge_that_was_given_a_pipe_keeps_what_came_through_it() {
+    let mut world = World::new();
+    let config = world.config();
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::remove_file(&config).unwrap();
+    let writer = pipe(&config, text);
+    world.spawn();
+    world.wait_stream("the bridge runs");
+    writer.join().unwrap();
+    let said = reload(&world, "the old one stays in force");
+    assert!(said.contains("it is a pipe") && said.contains("name a file"), "{said}");
+    std::fs::remove_file(&config).unwrap();
+    world.write_config();
+    world.wait_online();
+}
+
+/// What a command makes of a configuration that comes through a pipe.
+fn through_a_pipe(world: &World, command: &[&str], text: &str) -> std::process::Output {
+    use std::io::Write;
+    use std::process::Stdio;
+    let mut command = world.command(&[command, &["--config", "/dev/stdin"]].concat());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Whoever does not want it need not read it.
+    drop(child.stdin.take().unwrap().write_all(text.as_bytes()));
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_command_reads_the_configuration_from_a_pipe() {
+    let world = World::new();
+    for (text, code) in [("relay.breaker_count = 7", 0), ("relay.breaker_cuont = 7", 78)] {
+        let output = through_a_pipe(&world, &["check", "--json"], text);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(said.contains("\"breaker_count\": 7"), code == 0, "{said}");
+    }
+}
+
+#[test]
+fn what_others_will_have_to_read_again_is_no_pipe() {
+    let world = World::new();
+    // The session's hooks, and the bridge's unit, are given its name.
+    for command in [&["launch", "brain"][..], &["setup", "--dry-run"]] {
+        let output = through_a_pipe(&world, command, "relay.enabled = true");
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("it is a pipe") && said.contains("name a file"), "{said}");
+    }
+}
+
+#[test]
+fn a_configuration_that_is_gone_from_its_usual_place_changes_nothing() {
+    let mut world = World::new().with_env("ANNA_CONFIG", "").with("breaker_count", "7");
+    let usual = world.dir.path().join(".config/anna/anna.toml");
+    std::fs::create_dir_all(usual.parent().unwrap()).unwrap();
+    std::fs::rename(world.config(), &usual).unwrap();
+    world.start_online();
+    std::fs::rename(&usual, world.config()).unwrap();
+    let said = reload(&world, "the old one stays in force");
+    assert!(said.contains("it is gone") && said.contains("put it back"), "{said}");
+    std::fs::rename(world.config(), &usual).unwrap();
+    assert_eq!(world.status()["breaker"]["limit"], 7);
+}

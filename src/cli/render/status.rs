@@ -66,6 +66,10 @@ fn bridge(page: &mut Page, status: &Status, config: &Config, starter: Starter) {
         let up = status.uptime_s.map(|seconds| format!(", up {}", span(seconds))).unwrap_or_default();
         let text = format!("{}{pid}{up}, version {}", page.style.paint(Ink::Good, "running"), status.version);
         page.row("bridge", &text);
+        if status.recovering {
+            let text = "still being read; how long something waits, and alarms, are not known yet";
+            page.row("spool", &page.style.paint(Ink::Look, text));
+        }
         return;
     }
     let text = format!("{}; this is what its spool says", page.style.paint(Ink::Bad, "not running"));
@@ -254,6 +258,13 @@ bot      offline, port 8789
         assert_eq!(by_hand.lines().nth(1), Some("         → start it: anna-relay bridge, in a terminal of its own"));
         let step = "         → first set relay.enabled = true in /home/anna/.config/anna/anna.toml\n";
         assert_eq!(text(&sample, false).lines().nth(1).unwrap().to_owned() + "\n", step);
+    }
+
+    #[test]
+    fn a_spool_that_is_still_read_is_said_to_be() {
+        let text = text(&Status { recovering: true, ..sample() }, true);
+        let line = text.lines().nth(1).unwrap();
+        assert_eq!(line, "spool    still being read; how long something waits, and alarms, are not known yet");
     }
 
     #[test]
