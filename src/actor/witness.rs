@@ -11,7 +11,7 @@ use actix::prelude::*;
 use crate::config::Side;
 use crate::error::Result;
 use crate::hook::What;
-use crate::inbox::{self, Entry, Listing};
+use crate::inbox::{self, Entry, Listing, Watch};
 use crate::message::{Candidate, Ping, Reload, ToGuard, ToQueue, ToWitness};
 use crate::port::registry;
 use crate::queue::event::{Event, Reply, Sighted};
@@ -79,6 +79,18 @@ impl Witness {
             changed: None,
             pings: 0,
         }
+    }
+
+    /// Looks whenever something comes into the inbox.
+    fn wait_for(&self, watch: Watch, ctx: &mut Context<Self>) {
+        let waiting = async move { watch.came().await.map(|()| watch) };
+        ctx.spawn(waiting.into_actor(self).map(|came, act, ctx| match came {
+            Ok(watch) => {
+                act.look(ctx);
+                act.wait_for(watch, ctx);
+            }
+            Err(error) => tracing::debug!(%error, "watching the inbox"),
+        }));
     }
 
     /// Looks at the inbox and the transcripts, on a thread that may wait for the disk.
@@ -246,6 +258,11 @@ impl Actor for Witness {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         self.tell();
+        // Before the first look: what comes after that is told.
+        match Watch::on(&self.wires.config().paths.spool().join(INBOX)) {
+            Ok(watch) => self.wait_for(watch, ctx),
+            Err(error) => tracing::debug!(%error, "watching the inbox; it is looked at now and then instead"),
+        }
         self.look(ctx);
     }
 }
@@ -288,7 +305,8 @@ impl Handler<ToWitness> for Witness {
 impl Handler<Ping> for Witness {
     type Result = ();
 
-    /// The Supervisor's ping is also the time to look, if there seems to be something to see.
+    /// The Supervisor's ping is also the time to look, if there seems to be something to see: transcripts tell of
+    /// nothing by themselves.
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
         self.wires.answer_ping(NAME);
         self.pings = self.pings.wrapping_add(1);

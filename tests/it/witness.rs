@@ -64,6 +64,19 @@ fn a_hand_off_said_while_the_websocket_was_down_arrives_once() {
     assert_eq!(world.status()["breaker"]["recent"], 1);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_hook_brings_is_taken_when_it_comes_and_not_at_the_next_tick() {
+    let mut world = World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "3600000");
+    world.start_online();
+    world.bot_leaves();
+    world.wait_status("the bot to be away", |status| status["bot"]["state"] != "online");
+    for n in 1..=2 {
+        reply(&world, "bot", &message(0, n), &format!("RELAY: water plant {n}"), None, &[]);
+        world.brain_gets(|all| all.len() == usize::try_from(n).unwrap());
+    }
+}
+
 #[test]
 fn an_answer_a_follow_up_and_an_edit_said_while_no_bridge_ran_arrive_once() {
     let mut world = world();
