@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// The time between two beats: two coarse slots of tokio's wheel, of 64 times 64 ms. Each wakes a machine that may have
 /// nothing else to do.
-pub const BEAT: Duration = Duration::from_millis(2 * 64 * 64);
+pub const BEAT: Duration = Duration::from_millis(4 * 64 * 64);
 static START: OnceLock<Instant> = OnceLock::new();
 
 /// Counts the beats from now: the runtime is made next.

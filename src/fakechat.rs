@@ -10,6 +10,7 @@
 //!
 //! Nothing in here puts the text of a message into an error or a log.
 
+pub mod connection;
 pub mod download;
 pub mod frame;
 mod gate;
@@ -21,10 +22,6 @@ pub mod socket;
 pub mod upload;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
-
-/// How long to wait for a connection. On loopback it is there at once, or the machine is stalled.
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
 /// Files pass in pieces of this many bytes, so that memory does not grow with the file.
 const CHUNK: usize = 64 * 1024;
@@ -32,14 +29,4 @@ const CHUNK: usize = 64 * 1024;
 /// Where a fakechat on this port listens: on loopback only.
 fn address(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
-}
-
-/// A client for one request: nothing is shared, so a peer that hangs holds up nobody else.
-fn client() -> awc::Client {
-    awc::Client::builder()
-        .connector(awc::Connector::new().timeout(CONNECT_WITHIN))
-        .disable_timeout()
-        .disable_redirects()
-        .no_default_headers()
-        .finish()
 }

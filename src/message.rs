@@ -56,6 +56,8 @@ pub enum ToSide {
         /// What to post.
         uploads: Vec<Upload>,
     },
+    /// From the other side: what it took will most likely be pushed here as soon as it is written.
+    Expect,
     /// From the Queue: do not post that one, if its turn has not come. Answered by [`Event::Pushed`] if so.
     Withdraw(Token),
     /// From the Queue or the Guard: that frame was dealt with; it need not be kept any more.

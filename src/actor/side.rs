@@ -7,6 +7,7 @@
 mod holder;
 mod push;
 mod reader;
+mod spare;
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -26,6 +27,7 @@ use crate::side::{Connection, Input};
 
 use super::intake::Taken;
 use super::wires::Wires;
+use spare::Spare;
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -103,6 +105,8 @@ pub struct SideActor<R: Role> {
     epochs: u64,
     orders: VecDeque<Order>,
     posting: Option<Posting>,
+    /// For the next push.
+    spare: Spare,
     /// The last push that came to nothing and is made again: those behind it are not made before.
     stopped_at: Option<Token>,
     /// Pushes whose 204 is not yet old enough, with the time it will be.
@@ -129,6 +133,7 @@ impl<R: Role> SideActor<R> {
             epochs: 0,
             orders: VecDeque::new(),
             posting: None,
+            spare: Spare::default(),
             stopped_at: None,
             confirming: Vec::new(),
             wake: None,
@@ -222,6 +227,7 @@ impl<R: Role> SideActor<R> {
 
     /// The websocket is gone, or has to go.
     fn lose(&mut self, why: String, ctx: &mut Context<Self>) {
+        self.spare = Spare::default();
         if let Some(link) = self.link.take() {
             ctx.cancel_future(link.reader);
             tracing::info!(side = R::SIDE.name(), why, "the websocket is gone");
@@ -258,6 +264,7 @@ impl<R: Role> Handler<ToSide> for SideActor<R> {
                 self.begin_next(ctx);
                 self.rearm(ctx);
             }
+            ToSide::Expect => self.open_spare(ctx),
             ToSide::Withdraw(token) => self.return_orders(|order| order.token == token),
             ToSide::Taken(seq) => self.wires.intake(R::SIDE).borrow_mut().done(seq),
             ToSide::Resend => {
@@ -278,6 +285,7 @@ impl<R: Role> Handler<Ping> for SideActor<R> {
     type Result = ();
 
     fn handle(&mut self, _: Ping, _: &mut Self::Context) {
+        self.spare.drop_old(self.now());
         self.wires.answer_ping(R::NAME);
     }
 }

@@ -15,7 +15,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{address, client};
+use super::address;
+use super::connection::client;
 
 /// Where fakechat keeps what it hands out.
 const FOLDER: &str = "/files/";
@@ -88,7 +89,7 @@ fn acceptable(url: &str) -> bool {
 }
 
 async fn transfer(port: u16, url: &str, to: &Path, limit: u64) -> Result<u64, FetchError> {
-    let request = client().get(format!("http://{}{url}", address(port))).address(address(port)).force_close();
+    let request = client(port, None).get(format!("http://{}{url}", address(port))).force_close();
     let mut answer = request.send().await.map_err(|error| match error {
         SendRequestError::Url(_) | SendRequestError::Http(_) => FetchError::BadUrl,
         SendRequestError::Connect(ConnectError::Disconnected) => {

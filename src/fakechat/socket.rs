@@ -23,8 +23,9 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use watched::Watched;
 
+use super::address;
+use super::connection::{CONNECT_WITHIN, client};
 use super::frame::{self, Frame, Malformed};
-use super::{CONNECT_WITHIN, address, client};
 use crate::beat;
 
 /// The longest frame that is taken, in bytes. One reply is one frame, and a reply of 40 MiB was seen to arrive.
@@ -111,8 +112,7 @@ struct Parts {
 /// # Errors
 /// There is none to be had within 5 s.
 pub async fn connect(port: u16) -> Result<Socket, ConnectError> {
-    let request =
-        client().ws(format!("ws://{}/ws", address(port))).address(address(port)).max_frame_size(MAX_FRAME).connect();
+    let request = client(port, None).ws(format!("ws://{}/ws", address(port))).max_frame_size(MAX_FRAME).connect();
     let framed = match timeout(CONNECT_WITHIN, request).await {
         Ok(Ok((_, framed))) => framed,
         Ok(Err(error)) => return Err(refusal(error)),

@@ -19,9 +19,10 @@ use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
+use super::connection::{Connection, client};
 use super::gate::{self, Pass};
 use super::multipart::{Form, form};
-use super::{CHUNK, address, client};
+use super::{CHUNK, address};
 
 /// What fakechat takes at most, in bytes of the whole body: Bun's limit. Held to here as well, for Bun answers 413
 /// and cuts the connection while the body is still being sent, and that answer is easily lost.
@@ -104,11 +105,24 @@ fn refused(status: u16) -> PostError {
 /// # Errors
 /// See [`PostError`]; only after [`PostError::Unknown`] may it have arrived.
 pub async fn post(port: u16, upload: &Upload) -> Result<(), PostError> {
-    post_within(port, upload, BASE).await
+    post_on(port, None, upload).await
+}
+
+/// [`post`], on a connection that is open already, if there is one.
+///
+/// # Errors
+/// The same.
+pub async fn post_on(port: u16, connection: Option<Connection>, upload: &Upload) -> Result<(), PostError> {
+    post_within(port, connection, upload, BASE).await
 }
 
 /// Does it, with so long for next to nothing.
-async fn post_within(port: u16, upload: &Upload, base: Duration) -> Result<(), PostError> {
+async fn post_within(
+    port: u16,
+    connection: Option<Connection>,
+    upload: &Upload,
+    base: Duration,
+) -> Result<(), PostError> {
     let fields = [("id", upload.id.as_str()), ("text", upload.text.as_str())];
     let form = form(&fields, upload.file.as_ref().map(|file| file.name.as_str()));
     let file = match &upload.file {
@@ -121,19 +135,18 @@ async fn post_within(port: u16, upload: &Upload, base: Duration) -> Result<(), P
         return Err(refused(413));
     }
     let within = base + PER_MIB * u32::try_from(len >> 20).unwrap_or(u32::MAX);
-    match timeout(within, exchange(port, len, form, file)).await {
+    match timeout(within, exchange(client(port, connection), port, len, form, file)).await {
         Ok(answer) => answer,
         Err(_) => Err(PostError::Unknown(format!("no answer within {} s", within.as_secs()))),
     }
 }
 
 /// Sends the request and judges what is answered.
-async fn exchange(port: u16, len: u64, form: Form, file: Option<Source>) -> Result<(), PostError> {
+async fn exchange(client: awc::Client, port: u16, len: u64, form: Form, file: Option<Source>) -> Result<(), PostError> {
     // Held from before the last bytes are sent until after the answer, or until this future is dropped.
     let pass = Rc::new(RefCell::new(None));
-    let request = client()
+    let request = client
         .post(format!("http://{}/upload", address(port)))
-        .address(address(port))
         .insert_header(("content-type", form.content_type.clone()))
         .force_close();
     let body = SizedStream::new(len, Box::pin(pieces(form, file, Rc::clone(&pass))));

@@ -73,7 +73,7 @@ fn what_a_hook_brings_is_taken_when_it_comes_and_not_at_the_next_tick() {
     world.wait_status("the bot to be away", |status| status["bot"]["state"] != "online");
     for n in 1..=2 {
         reply(&world, "bot", &message(0, n), &format!("RELAY: water plant {n}"), None, &[]);
-        world.brain_gets(|all| all.len() == usize::try_from(n).unwrap());
+        world.brain_gets(|all| all.len() == n);
     }
 }
 

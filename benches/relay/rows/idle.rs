@@ -26,7 +26,7 @@ pub fn idle(run: &mut Run) {
     if !is_open() {
         return;
     }
-    let (settle, seconds) = run.pick((5, 60), (0, 2));
+    let (settle, seconds) = run.pick((15, 60), (0, 2));
     let world = World::online();
     answer(&world, &there(&world, "x", 1, &mut Vec::new(), || {}));
     let mut floor = Command::new(std::env::current_exe().unwrap()).arg(SLEEPER).spawn().unwrap();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix::prelude::*;
 use bytes::Bytes;
 
+use crate::fakechat::connection::Connection;
 use crate::fakechat::upload::{self, Body, PostError, UploadFile};
 use crate::handoff::words::PartFile;
 use crate::message::ToQueue;
@@ -46,7 +47,8 @@ impl<R: Role> SideActor<R> {
             self.word(token, Pushed::NotTried);
             return self.begin_next(ctx);
         };
-        let posting = post_all::<R>(Rc::clone(&self.wires), link.peer, uploads).into_actor(self);
+        let (peer, spare) = (link.peer, self.spare.take(self.now()));
+        let posting = post_all::<R>(Rc::clone(&self.wires), peer, spare, uploads).into_actor(self);
         let handle = ctx.spawn(posting.map(move |posted, act, ctx| {
             act.posting = None;
             match posted {
@@ -128,8 +130,14 @@ impl<R: Role> SideActor<R> {
     }
 }
 
-/// Posts the uploads one after the other, while the port is still the peer's.
-async fn post_all<R: Role>(wires: Rc<Wires>, peer: Option<Peer>, uploads: Vec<Upload>) -> Posted {
+/// Posts the uploads one after the other, while the port is still the peer's; the first on the spare connection, if
+/// there is one.
+async fn post_all<R: Role>(
+    wires: Rc<Wires>,
+    peer: Option<Peer>,
+    mut spare: Option<Connection>,
+    uploads: Vec<Upload>,
+) -> Posted {
     let config = wires.config();
     for (n, upload) in uploads.into_iter().enumerate() {
         let bar = match SideActor::<R>::verdict(&wires).await {
@@ -153,7 +161,7 @@ async fn post_all<R: Role>(wires: Rc<Wires>, peer: Option<Peer>, uploads: Vec<Up
             }
         });
         let upload = upload::Upload { id: upload.id.to_string(), text: upload.part.text, file };
-        if let Err(error) = upload::post(config.relay.port(R::SIDE), &upload).await {
+        if let Err(error) = upload::post_on(config.relay.port(R::SIDE), spare.take(), &upload).await {
             let permanent = matches!(error, PostError::Refused { permanent: true, .. });
             return Posted::Failed { why: error.to_string(), permanent };
         }

@@ -46,7 +46,7 @@ fn without_an_answer_it_may_have_arrived() {
     assert!(matches!(run(post(double.port(), &text("cut"))), Err(PostError::Unknown(_))));
     assert_eq!(double.uploads().len(), 1);
     double.faults(|faults| (faults.lose_answers, faults.hang) = (false, true));
-    let result = run(post_within(double.port(), &text("hangs"), Duration::from_millis(200)));
+    let result = run(post_within(double.port(), None, &text("hangs"), Duration::from_millis(200)));
     assert_eq!(result, Err(PostError::Unknown("no answer within 0 s".into())));
 }
 
