@@ -40,11 +40,13 @@
 //! steps are done. A start reads the open folders only: hence step 2, so that nothing left to do hides in the others.
 
 mod attach;
+pub mod document;
 pub mod fs;
 pub mod lock;
 pub mod pause;
 pub mod read;
 pub mod recover;
+mod replaced;
 pub mod store;
 
 pub use fs::{Fs, RealFs};

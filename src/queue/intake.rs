@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::config::Side;
 use crate::error::Error;
-use crate::handoff::life::Recorded;
+use crate::handoff::answers::Recorded;
 use crate::handoff::{HandOff, Id, Origin, Reason, words};
 use crate::text::for_event;
 

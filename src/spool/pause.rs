@@ -9,8 +9,9 @@ use time::OffsetDateTime;
 
 use crate::control::wire::Paused;
 
+use super::document::is_its_own_fault;
 use super::fs::Fs;
-use super::store::{Store, TMP, is_its_own_fault};
+use super::store::{Store, TMP};
 
 /// How many ended pauses are remembered: more than a year of nights.
 const REMEMBERED: usize = 500;

@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use crate::error::{Advise, During, Result};
 use crate::handoff::life::State;
-use crate::handoff::{HandOff, Id, VERSION};
+use crate::handoff::{HandOff, Id};
 
+use super::document::{id_of, parse};
 use super::fs::{Fs, RealFs, private_dir};
+use super::replaced::MAX_REPLACED_LEN;
 
 pub use super::attach::safe_name;
 
@@ -30,11 +32,6 @@ pub(super) const MEND: &str = "mend the disk, make it a folder of this user, or 
 /// The largest file that goes along (fakechat's own limit for a reply's file, facts page).
 pub const MAX_FILE: u64 = 50 * 1024 * 1024;
 
-/// How many replaced files are kept at most, for a time with nothing else to do. More go two at a write.
-const MAX_REPLACED: usize = 64;
-/// Longer ones than this, in bytes, are freed at once, for they would take the room that something new needs.
-const MAX_REPLACED_LEN: usize = 256 * 1024;
-
 /// The folder a hand-off came to lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed(pub State);
@@ -44,9 +41,8 @@ pub struct Placed(pub State);
 pub struct Store<F: Fs = RealFs> {
     root: PathBuf,
     fs: F,
-    /// Second names, in `tmp/`, of files that were replaced. To free a file takes some disks as long as to write one,
-    /// and nobody has to wait for it.
-    replaced: Mutex<VecDeque<PathBuf>>,
+    /// What was replaced and is freed later.
+    pub(super) replaced: Mutex<VecDeque<PathBuf>>,
 }
 
 impl Store<RealFs> {
@@ -141,29 +137,6 @@ impl<F: Fs> Store<F> {
         self.fs.write(&mut file, &bytes)?;
         self.fs.sync(&file)?;
         Ok(bytes.len())
-    }
-
-    /// Keeps what is replaced next. Where that cannot be, it is freed at once, and that takes longer.
-    fn keep_replaced(&self, path: &Path, old: PathBuf) {
-        let kept = self.fs.link(path, &old).is_ok();
-        let mut replaced = self.replaced();
-        replaced.extend(kept.then_some(old));
-        let over = replaced.len().saturating_sub(MAX_REPLACED).min(2);
-        replaced.drain(..over).for_each(|old| self.clear_away(&old));
-    }
-
-    fn replaced(&self) -> MutexGuard<'_, VecDeque<PathBuf>> {
-        self.replaced.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether there is something to [`tidy`](Self::tidy).
-    pub fn is_untidy(&self) -> bool {
-        !self.replaced().is_empty()
-    }
-
-    /// Frees what was replaced.
-    pub fn tidy(&self) {
-        self.replaced().drain(..).for_each(|old| self.clear_away(&old));
     }
 
     /// Moves a hand-off, as it is, out of a folder that a start does not look through.
@@ -302,57 +275,6 @@ impl<F: Fs> Store<F> {
     pub fn is_scratch(&self, path: &Path) -> bool {
         path.parent() == Some(&self.dir(TMP))
     }
-}
-
-impl<F: Fs> Drop for Store<F> {
-    fn drop(&mut self) {
-        self.tidy();
-    }
-}
-
-/// Whether reading failed because of what the entry is, not because of the disk or this process.
-pub(crate) fn is_its_own_fault(error: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidData, InvalidInput, IsADirectory, NotFound, PermissionDenied};
-    matches!(error.kind(), InvalidData | InvalidInput | IsADirectory | NotFound | PermissionDenied)
-}
-
-/// Reads a hand-off that has to be the one named.
-pub(super) fn parse(bytes: &[u8], id: Id) -> std::result::Result<HandOff, String> {
-    let h: HandOff = serde_json::from_slice(bytes).map_err(|error| format!("it is not a hand-off: {error}"))?;
-    if h.v != VERSION {
-        return Err(format!("its format is version {}, and this program reads version {VERSION}", h.v));
-    }
-    if h.id != id {
-        return Err(format!("it holds another hand-off, {}", h.id));
-    }
-    if h.rev > u64::MAX / 2 {
-        return Err("its `rev` leaves no room for further writes".into());
-    }
-    let own = format!("{FILES}/{id}/");
-    let attachments = h.files.iter().chain(h.results.iter().flat_map(|r| &r.files));
-    for path in attachments.filter_map(|file| file.path.as_deref()) {
-        if !path.strip_prefix(&own).is_some_and(|name| !name.contains('/') && !["", ".", ".."].contains(&name)) {
-            return Err("it names a file outside of its own folder".into());
-        }
-    }
-    Ok(h)
-}
-
-/// The length of an id as text, bytes: a UUID's.
-const ID_LEN: usize = 36;
-
-/// The id that a file's name in a folder says.
-pub(super) fn id_of(name: &str) -> Option<Id> {
-    let stem = name.strip_suffix(".json")?;
-    // There is one way to write an id: else two files could have the same one.
-    let is_plain = |(at, byte): (usize, u8)| match at {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
-    };
-    if stem.len() != ID_LEN || !stem.bytes().enumerate().all(is_plain) {
-        return None;
-    }
-    stem.parse().ok()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use time::macros::datetime;
 
 use super::super::attach::MAX_NAME;
+use super::super::replaced::MAX_REPLACED;
 use super::*;
 use crate::handoff::{Attachment, Origin, Push};
 

@@ -12,7 +12,7 @@ use crate::handoff::{Id, Origin};
 use crate::queue::event::{Arrival, Reply, Sighted};
 use crate::queue::{Effect, Event, Now, Receipt};
 use crate::spool::Fs;
-use crate::spool::store::is_its_own_fault;
+use crate::spool::document::is_its_own_fault;
 
 use super::Spooler;
 
