@@ -174,7 +174,7 @@ impl Queue {
             Event::Wait { id, receipt } => self.wait(id, receipt),
             Event::Drain => self.draining = true,
             // What needs the disk alone is the spooler's.
-            Event::Pause { .. } | Event::Resume { .. } | Event::Prune { .. } | Event::Count => {}
+            Event::Pause { .. } | Event::Resume { .. } | Event::Prune { .. } | Event::Listed(_) => {}
         }
         self.watch(now);
         self.schedule(now);

@@ -40,6 +40,7 @@
 //! steps are done. A start reads the open folders only: hence step 2, so that nothing left to do hides in the others.
 
 mod attach;
+pub mod closed;
 pub mod document;
 pub mod fs;
 pub mod lock;

@@ -2,13 +2,14 @@
 //! changed, and only then hands out the effects. Plain calls, one event after the other, for the Queue actor, for
 //! commands without a bridge, and for tests.
 
+mod closed;
+mod deferred;
 mod files;
 mod find;
 mod pausing;
 mod pending;
 pub mod request;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde_json::json;
@@ -17,20 +18,22 @@ use crate::control::wire::{Counts, Paused};
 use crate::error::{Advise, During, Error, Result};
 use crate::handoff::Id;
 use crate::handoff::life::State;
-use crate::queue::event::Reply;
 use crate::queue::{Effect, Event, Now, Queue, Receipt, Settings};
-use crate::spool::store::CORRUPT;
 use crate::spool::{Fs, Placed, RealFs, Store, pause};
 use crate::transcript::issued::Issuer;
 
+use closed::Closed;
+use deferred::Deferred;
 use pausing::MEND_PAUSE;
 pub use pending::Pending;
 
 /// How the queue stands: what `status` shows of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// How many hand-offs lie in each folder; of the closed ones, once they are counted.
+    /// How many hand-offs lie in each folder.
     pub counts: Counts,
+    /// Whether that is so of the closed ones too: they are counted after the start.
+    pub counted: bool,
     /// How long the oldest hand-off has waited to be pushed.
     pub oldest_waiting: Option<Duration>,
     /// How many hand-offs are without a result past the alarm.
@@ -59,20 +62,11 @@ pub struct Spooler<F: Fs = RealFs> {
     queue: Queue,
     /// Effects that are the spooler's own.
     effects: Vec<Effect>,
-    /// Replies whose hand-off could not be looked up, and those that came after them.
-    deferred: VecDeque<Reply>,
-    /// When they are looked at again.
-    look_again_at: Option<Duration>,
-    /// Whether a person was told that the disk cannot be read.
-    unreadable: bool,
+    deferred: Deferred,
     counts: Counts,
-    counted: bool,
-    /// The ids of closed hand-offs, one a line, once they were asked for.
-    closed_names: Option<String>,
+    closed: Closed,
     /// Whether the closed hand-offs were looked through for what they were answered by.
     looked_back: bool,
-    /// Whether the closed ones have yet to be counted.
-    count_due: bool,
 }
 
 impl<F: Fs> Spooler<F> {
@@ -91,14 +85,10 @@ impl<F: Fs> Spooler<F> {
             queue: Queue::new(settings, first_token, now),
             store,
             effects: Vec::new(),
-            deferred: VecDeque::new(),
-            look_again_at: None,
-            unreadable: false,
+            deferred: Deferred::default(),
             counts: Counts::default(),
-            counted: false,
+            closed: Closed::default(),
             looked_back: false,
-            closed_names: None,
-            count_due: false,
         };
         for found in recovered.quarantined {
             let text = format!("put aside as {}: {}", found.path.display(), found.why);
@@ -138,7 +128,7 @@ impl<F: Fs> Spooler<F> {
         }
         Outcome {
             effects: std::mem::take(&mut self.effects),
-            wake_at: self.queue.wake_at(now).into_iter().chain(self.look_again_at).min(),
+            wake_at: self.queue.wake_at(now).into_iter().chain(self.deferred.look_again_at()).min(),
             snapshot: self.snapshot(now),
         }
     }
@@ -148,15 +138,15 @@ impl<F: Fs> Spooler<F> {
             Event::Pause { reason, receipt } => return self.pause(reason, receipt, now),
             Event::Resume { receipt } => return self.resume(receipt, now),
             Event::Prune { ids, receipt } => return self.prune(&ids, receipt),
-            Event::Count => return self.count(),
+            Event::Listed(listed) => return self.listed(listed, now),
             Event::Tick => {
-                for reply in self.deferred(now) {
+                for reply in self.deferred.due(now) {
                     self.step(Event::Reply(reply), now);
                 }
                 self.see_pause_file(now);
                 self.retry_disk(now);
-                if self.count_due {
-                    self.count();
+                if !self.closed.counted {
+                    self.list_closed();
                 }
                 Event::Tick
             }
@@ -180,9 +170,10 @@ impl<F: Fs> Spooler<F> {
         for id in self.queue.unwritten() {
             let Some(entry) = self.queue.entry_mut(id) else { continue };
             let before = entry.lies;
+            self.closed.lies(id, before);
             match self.store.put(&mut entry.h, before) {
                 Ok(Placed(lies)) => {
-                    self.moved(id, before, lies);
+                    self.moved(id, before, Some(lies));
                     self.queue.written(id, lies, now);
                 }
                 Err(error) => {
@@ -228,53 +219,14 @@ impl<F: Fs> Spooler<F> {
                 if self.queue.holds(*id) || !there.is_ok_and(|there| there) {
                     continue;
                 }
+                self.closed.lies(*id, Some(state));
                 let deleted = self.store.delete(*id, state).during(format_args!("deleting hand-off {id}"));
                 deleted.map_err(|error| error.hint("what was deleted before it stays deleted"))?;
-                *self.counter(state) = self.counter(state).saturating_sub(1);
-                self.closed_names = None;
+                self.moved(*id, Some(state), None);
                 pruned.push(*id);
             }
         }
         Ok(json!({ "pruned": pruned }))
-    }
-
-    fn count(&mut self) {
-        let ids = |state| self.store.count_ids(state);
-        let counts = ids(State::Done).and_then(|done| Ok((done, ids(State::Failed)?, self.store.count(CORRUPT)?)));
-        self.count_due = counts.is_err();
-        match counts {
-            Ok((done, failed, corrupt)) => {
-                (self.counts.done, self.counts.failed, self.counts.corrupt) = (done, failed, corrupt);
-                self.counted = true;
-            }
-            Err(error) => tracing::warn!(%error, "counting what is closed; it is tried again"),
-        }
-    }
-
-    fn counter(&mut self, state: State) -> &mut usize {
-        match state {
-            State::New => &mut self.counts.new,
-            State::Brain => &mut self.counts.brain,
-            State::Out => &mut self.counts.out,
-            State::Done => &mut self.counts.done,
-            State::Failed => &mut self.counts.failed,
-        }
-    }
-
-    fn moved(&mut self, id: Id, before: Option<State>, after: State) {
-        if before == Some(after) {
-            return;
-        }
-        if let Some(names) = self.closed_names.as_mut().filter(|_| !after.is_open()) {
-            names.push_str(&format!("{id}\n"));
-        }
-        let counted = self.counted;
-        for (state, up) in before.map(|state| (state, false)).into_iter().chain([(after, true)]) {
-            if state.is_open() || counted {
-                let n = self.counter(state);
-                *n = if up { *n + 1 } else { n.saturating_sub(1) };
-            }
-        }
     }
 
     fn answer(&mut self, receipt: Receipt, result: Result<serde_json::Value, Error>) {
@@ -286,6 +238,7 @@ impl<F: Fs> Spooler<F> {
     pub fn snapshot(&self, now: Now) -> Snapshot {
         Snapshot {
             counts: self.counts,
+            counted: self.closed.counted,
             oldest_waiting: self.queue.oldest_waiting(now.wall),
             alarms: self.queue.alarms(),
             paused: self.queue.paused().cloned(),

@@ -1,4 +1,5 @@
-//! Control: answers at the control socket. `status` is read off the board, so it waits for no other actor.
+//! Control: answers at the control socket. `status` is read off the board, so it waits for no other actor, but for the
+//! hand-offs to be counted after a start.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -29,6 +30,8 @@ use crate::message::Fault;
 pub const NAME: &str = "control";
 /// How long the other actors may take over a request.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// How long `status` waits, after a start, for the hand-offs to be counted: the disk may be stuck.
+const COUNTED_WITHIN: Duration = Duration::from_secs(2);
 /// How long to wait after a client could not be let in (too many open files, say).
 const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
 
@@ -133,8 +136,7 @@ async fn answer(wires: Rc<Wires>, desk: Rc<RefCell<Desk>>, command: Command) -> 
     // A wait for a result may last for days; a stop does not wait for it.
     let answering = (!matches!(command, Command::Wait { .. })).then(|| wires.answering.one());
     let reply = match command {
-        Command::Status => serde_json::to_value(wires.status())
-            .map_err(|error| Error::failed(format!("putting the status together: {error}"))),
+        Command::Status => status(&wires).await,
         #[cfg(debug_assertions)]
         Command::Fault { actor, how } => fault(&wires, &actor, &how),
         command => ask(&wires, &desk, command).await,
@@ -144,6 +146,14 @@ async fn answer(wires: Rc<Wires>, desk: Rc<RefCell<Desk>>, command: Command) -> 
         Err(error) => Reply::Error(error.into()),
     };
     (reply, answering)
+}
+
+async fn status(wires: &Wires) -> Result<Value> {
+    let mut counted = wires.counted.subscribe();
+    if timeout(COUNTED_WITHIN, counted.wait_for(|counted| *counted)).await.is_err() {
+        tracing::warn!("the closed hand-offs are not counted yet; `status` goes without them");
+    }
+    serde_json::to_value(wires.status()).map_err(|error| Error::failed(format!("putting the status together: {error}")))
 }
 
 /// Has another actor answer.

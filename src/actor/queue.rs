@@ -10,7 +10,8 @@ use actix::prelude::*;
 use crate::config::Config;
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
 use crate::queue::{Effect, Event, Receipt};
-use crate::spool::pause;
+use crate::spool::closed::Listed;
+use crate::spool::{RealFs, pause};
 use crate::spooler::Snapshot;
 
 use super::wires::Wires;
@@ -50,7 +51,6 @@ impl Queue {
         self.show(snapshot);
         self.wires.supervisor.send(ToSupervisor::Recovered);
         self.give(Event::Tick);
-        self.give(Event::Count);
         for (number, text) in &*self.wires.notices.borrow() {
             self.give(Event::Notify { text: text.clone(), receipt: Receipt::Notice(*number) });
         }
@@ -62,7 +62,21 @@ impl Queue {
         there != self.wires.board.borrow().queue.paused.is_some()
     }
 
+    /// Lists what is closed, on a thread of its own: all else goes on meanwhile.
+    fn list(&self) {
+        let Some(worker) = self.worker.clone() else { return };
+        let root = self.wires.config().paths.spool();
+        let listing = std::thread::Builder::new().name("listing".to_owned()).spawn(move || {
+            let listed = Listed::read(&RealFs, &root).map_err(|error| error.to_string());
+            drop(worker.send(Event::Listed(listed)));
+        });
+        if let Err(error) = listing {
+            self.give(Event::Listed(Err(error.to_string())));
+        }
+    }
+
     fn show(&self, snapshot: Snapshot) {
+        self.wires.counted.send_if_modified(|counted| std::mem::replace(counted, snapshot.counted) != snapshot.counted);
         let mut board = self.wires.board.borrow_mut();
         (board.queue, board.queue_at) = (snapshot, self.wires.now().mono);
     }
@@ -79,6 +93,7 @@ impl Queue {
             }
             Effect::Withdraw { side, token } => self.wires.side(side).send(ToSide::Withdraw(token)),
             Effect::Done(receipt) => self.wires.done(receipt),
+            Effect::List => self.list(),
             Effect::Answer(Receipt::Request(request), result) => {
                 self.wires.control.send(ToControl::Answer(request, result));
             }

@@ -148,6 +148,8 @@ pub struct Wires {
     intakes: [RefCell<Intake>; 2],
     /// What `status` shows.
     pub board: RefCell<Board>,
+    /// Whether the board says how many hand-offs there are: soon after a start.
+    pub counted: watch::Sender<bool>,
     /// The breaker: a Guard that is started again stays tripped.
     pub breaker: RefCell<Breaker>,
     /// What the Guard has to say to the bot and the bot was not told yet, by number: it outlives the Queue.
@@ -187,6 +189,7 @@ impl Wires {
             sides: Default::default(),
             intakes: Default::default(),
             board: RefCell::default(),
+            counted: watch::Sender::new(false),
             breaker: RefCell::new(breaker),
             notices: RefCell::default(),
             spool: Arc::default(),

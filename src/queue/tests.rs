@@ -107,6 +107,7 @@ impl Rig {
                 Effect::Done(receipt) => self.done.push(receipt),
                 Effect::Answer(receipt, result) => self.answers.push((receipt, result.is_ok())),
                 Effect::Withdraw { token, .. } => self.withdrawn.push(token),
+                Effect::List => unreachable!("that is the spooler's"),
             }
         }
     }

@@ -223,23 +223,6 @@ impl<F: Fs> Store<F> {
         Ok(ids)
     }
 
-    /// How many ids there are in a folder.
-    ///
-    /// # Errors
-    /// Those of reading the folder.
-    pub fn count_ids(&self, state: State) -> io::Result<usize> {
-        let names = self.fs.list(&self.dir(state.name()))?;
-        Ok(names.iter().filter(|name| id_of(name).is_some()).count())
-    }
-
-    /// How many things lie in a folder.
-    ///
-    /// # Errors
-    /// Those of reading the folder.
-    pub fn count(&self, folder: &str) -> io::Result<usize> {
-        self.fs.entries(&self.dir(folder)).map(|names| names.len())
-    }
-
     /// Whether a hand-off of that id lies in `done/` or `failed/`.
     ///
     /// # Errors
