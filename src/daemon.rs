@@ -25,6 +25,7 @@ use crate::message::ToSupervisor;
 use crate::spool::Store;
 use crate::spool::lock::{Lock, Role};
 use crate::stream::Stream;
+use crate::text::count;
 
 /// How many threads may wait for the disk or the process table at a time: the Queue needs one, and each of the others
 /// one or two. More would come of a burst, and stay.
@@ -135,9 +136,11 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
         return Err(gave_up(name));
     }
     tell_systemd(&[NotifyState::Stopping]);
+    wires.stopping.set(true);
     address.do_send(ToSupervisor::Drain);
     if timeout(DRAIN_WITHIN, until(&mut watch, |stage| *stage == Stage::Drained)).await.is_err() {
         tracing::warn!("some of what was under way did not finish; it is pushed again at the next start");
+        Side::BOTH.into_iter().for_each(|side| tell_of_untaken(&wires, side));
     }
     // Whoever was asking is told what became of it.
     if timeout(ANSWER_WITHIN, wires.answering.wait_for(|asking| *asking == 0)).await.is_err() {
@@ -145,6 +148,20 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
     }
     wires.stream.note("the bridge stopped");
     Ok(())
+}
+
+/// Says what a side has said that could not be accepted before the stop: nothing else keeps it here.
+fn tell_of_untaken(wires: &Wires, side: Side) {
+    let untaken = wires.intake(side).borrow().len();
+    if untaken == 0 {
+        return;
+    }
+    let again = match wires.hooked[side as usize].get() {
+        true => "its hooks bring again at the next start what was for the relay",
+        false => "without hooks (`anna-relay setup`) it has to say again what was for the relay",
+    };
+    let messages = count(untaken, "message");
+    wires.stream.warn(&format!("{messages} of the {side} could not be accepted before the stop; {again}"));
 }
 
 /// The signals that are obeyed.

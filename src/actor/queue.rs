@@ -108,7 +108,13 @@ impl Actor for Queue {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         match worker::start(&self.wires, ctx.address()) {
-            Ok(inbox) => self.worker = Some(inbox),
+            Ok(inbox) => {
+                self.worker = Some(inbox);
+                // Before it hears that a side is there, and pushes.
+                if self.wires.stopping.get() {
+                    self.give(Event::Drain);
+                }
+            }
             // Not from here: an actor that stops while it is started spins.
             Err(error) => ctx.notify(Word::Unusable(error)),
         }

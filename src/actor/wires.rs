@@ -148,6 +148,8 @@ pub struct Wires {
     intakes: [RefCell<Intake>; 2],
     /// What `status` shows.
     pub board: RefCell<Board>,
+    /// Whether the bridge stops: a Queue that is started again begins nothing then.
+    pub stopping: Cell<bool>,
     /// Whether the board says how many hand-offs there are: soon after a start.
     pub counted: watch::Sender<bool>,
     /// The breaker: a Guard that is started again stays tripped.
@@ -189,6 +191,7 @@ impl Wires {
             sides: Default::default(),
             intakes: Default::default(),
             board: RefCell::default(),
+            stopping: Cell::new(false),
             counted: watch::Sender::new(false),
             breaker: RefCell::new(breaker),
             notices: RefCell::default(),

@@ -1,8 +1,10 @@
 //! The events that wait for the spooler, and which comes next.
 //!
-//! They are dealt with as they came, but for one thing: word that only has to be written down, that a push was
+//! They are dealt with as they came, but for two things. Word that only has to be written down, that a push was
 //! confirmed or seen, is overtaken by what somebody waits for, as long as it does not itself wait too long. Each takes
-//! the disk as long as a push does, and under a stream of hand-offs they fall due just then.
+//! the disk as long as a push does, and under a stream of hand-offs they fall due just then. And a stop overtakes all,
+//! and from then on so does word of pushes: what was under way is finished first, nothing more is begun, and the time
+//! that is left goes to what has yet to be accepted.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,6 +20,8 @@ pub struct Pending {
     waiting: VecDeque<(Duration, Event)>,
     /// Whether the last one was the tick that was due.
     ticked: bool,
+    /// Whether the bridge stops.
+    stopping: bool,
 }
 
 impl Pending {
@@ -34,6 +38,11 @@ impl Pending {
 
     /// The next one. A tick comes once `wake_at` is past, but never twice in a row while others wait.
     pub fn next(&mut self, wake_at: Option<Duration>, now: Now) -> Option<Event> {
+        if let Some(at) = self.urgent() {
+            let (_, event) = self.waiting.remove(at)?;
+            self.stopping |= matches!(event, Event::Drain);
+            return Some(event);
+        }
         let due = wake_at.is_some_and(|at| at <= now.mono);
         if due && (!self.ticked || self.is_empty()) {
             self.ticked = true;
@@ -45,6 +54,13 @@ impl Pending {
             && self.waiting.front().is_some_and(|(came, _)| now.mono.saturating_sub(*came) < OVERTAKEN_FOR);
         let (_, event) = self.waiting.remove(if overtakes { first } else { 0 })?;
         Some(event)
+    }
+
+    /// What goes before all else: a stop, and after that word of pushes.
+    fn urgent(&self) -> Option<usize> {
+        let first = |wanted: fn(&Event) -> bool| self.waiting.iter().position(|(_, event)| wanted(event));
+        let of_push = || first(|event| matches!(event, Event::Pushed { .. }));
+        first(|event| matches!(event, Event::Drain)).or_else(|| self.stopping.then(of_push)?)
     }
 }
 
@@ -64,7 +80,7 @@ mod tests {
 
     use super::*;
     use crate::config::Side;
-    use crate::queue::Token;
+    use crate::queue::{Receipt, Token};
 
     fn at(millis: u64) -> Now {
         Now { mono: Duration::from_millis(millis), wall: datetime!(2026-11-30 10:00 UTC) }
@@ -101,6 +117,17 @@ mod tests {
         assert_eq!(drained(&mut pending, at(1_000)), names(&[slow.clone(), quick.clone()]));
         pending.extend([slow.clone(), reset.clone(), quick.clone()], at(2_000));
         assert_eq!(drained(&mut pending, at(2_000)), names(&[slow, reset, quick]));
+    }
+
+    #[test]
+    fn a_stop_overtakes_all_and_then_word_of_pushes_does() {
+        let mut pending = Pending::default();
+        let said = Event::Notify { text: "said".into(), receipt: Receipt::None };
+        let word = word(1, Pushed::Confirmed);
+        pending.extend([said.clone(), word.clone(), Event::Drain], at(0));
+        assert_eq!(drained(&mut pending, at(0)), names(&[Event::Drain, word.clone(), said.clone()]));
+        pending.extend([said.clone(), word.clone()], at(0));
+        assert_eq!(drained(&mut pending, at(0)), names(&[word, said]));
     }
 
     #[test]

@@ -112,6 +112,8 @@ fn a_brain_that_talks_on_through_a_restart_loses_nothing_that_is_on_disk() {
     let start = Instant::now();
     assert!(world.stop().success());
     assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+    let told = world.wait_stream("1 message of the brain could not be accepted before the stop");
+    assert!(told.contains('⚠') && told.contains("it has to say again"), "{told}");
     mend_disk(&world);
     world.start_online();
     assert_eq!(world.json(&["show", &id])["stage"], "pushed", "it waits, and is seen to");

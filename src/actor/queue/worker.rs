@@ -39,7 +39,7 @@ pub(super) enum Word {
     Do(Vec<Effect>),
     /// Carry these out; what was decided so far is done, and so things stand.
     Done(Vec<Effect>, Snapshot),
-    /// Nothing is under way, and nothing is begun any more.
+    /// Nothing is under way or waits, and nothing is begun any more.
     Drained,
     /// The worker has panicked.
     Fell,
@@ -60,7 +60,7 @@ pub(super) fn start(wires: &Wires, queue: Addr<Queue>) -> Result<Sender<Event>> 
         clock: wires.clock(),
         stream: wires.stream.clone(),
         pending: Pending::default(),
-        draining: false,
+        drain_asked: false,
         effects: Vec::new(),
         shown: Snapshot::default(),
         shown_at: Duration::ZERO,
@@ -82,8 +82,8 @@ struct Worker {
     clock: Clock,
     stream: Stream,
     pending: Pending,
-    /// Whether the bridge stops.
-    draining: bool,
+    /// Whether the bridge stops, and waits to hear that nothing is under way.
+    drain_asked: bool,
     /// Not handed over yet.
     effects: Vec<Effect>,
     /// How things stood when that was last handed over, and when that was.
@@ -112,12 +112,11 @@ impl Worker {
                 // The Queue has fallen, and its successor's worker has read the spool.
                 return;
             }
-            let drain = matches!(event, Event::Drain);
-            self.draining |= drain;
+            self.drain_asked |= matches!(event, Event::Drain);
             let outcome = spooler.process([event], self.clock.now());
             drop(owner);
             wake_at = outcome.wake_at;
-            self.hand_over(outcome, drain);
+            self.hand_over(outcome);
         }
     }
 
@@ -153,7 +152,7 @@ impl Worker {
 
     /// Has the Queue carry out what came of an event: pushes and what somebody waits for at once, the rest together with
     /// that of the events that wait. What there is to say of it goes into the stream before anybody hears that it was done.
-    fn hand_over(&mut self, outcome: Outcome, now: bool) {
+    fn hand_over(&mut self, outcome: Outcome) {
         let Outcome { effects, snapshot, .. } = outcome;
         let (pushes, rest): (Vec<_>, Vec<_>) =
             effects.into_iter().partition(|effect| matches!(effect, Effect::Push { .. }));
@@ -167,14 +166,15 @@ impl Worker {
             }
         }
         let at = self.clock.now().mono;
-        let now = now || self.effects.iter().any(|effect| matches!(effect, Effect::Answer(..)));
+        let drained = self.drain_asked && snapshot.idle && self.pending.is_empty();
+        let now = drained || self.effects.iter().any(|effect| matches!(effect, Effect::Answer(..)));
         let rested =
             self.pending.is_empty() || self.effects.len() >= BUNDLE || at.saturating_sub(self.shown_at) >= STALE;
         if now || rested && (!self.effects.is_empty() || snapshot != self.shown) {
             (self.shown, self.shown_at) = (snapshot.clone(), at);
-            let drained = self.draining && snapshot.idle;
             self.queue.do_send(Word::Done(std::mem::take(&mut self.effects), snapshot));
             if drained {
+                self.drain_asked = false;
                 self.queue.do_send(Word::Drained);
             }
         }
