@@ -54,12 +54,13 @@ pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
             config.file.display()
         )));
     }
-    let _held = lock(&config)?;
+    let (spool, _ports) = lock(&config)?;
+    let place = spool.place()?;
     let stream = Stream::open(&config.paths.stream)?;
     let system = System::with_tokio_rt(runtime);
     let ended = system.block_on(async {
         let listener = server::listen(&server::path(&config.paths.spool()))?;
-        serve(config, flag, stream.clone(), listener).await
+        serve(Wires::new(Arc::new(config), stream.clone(), place), flag, listener).await
     });
     // Whatever way it ended, the last lines are written.
     if !stream.flush(FLUSH_WITHIN) {
@@ -81,22 +82,20 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Takes the spool and the ports.
-fn lock(config: &Config) -> Result<Vec<Lock>> {
+fn lock(config: &Config) -> Result<(Lock, Vec<Lock>)> {
     let root = config.paths.spool();
     let store = Store::open(&root)?;
-    let mut locks = vec![Lock::spool(&root, Role::Bridge)?];
+    let spool = Lock::spool(&root, Role::Bridge)?;
     store.sweep()?;
-    for side in Side::BOTH {
-        locks.push(Lock::port(config.relay.port(side))?);
-    }
-    Ok(locks)
+    let ports = Side::BOTH.into_iter().map(|side| Lock::port(config.relay.port(side)));
+    Ok((spool, ports.collect::<Result<_>>()?))
 }
 
 /// From the actors' start to their end.
-async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: UnixListener) -> Result<()> {
+async fn serve(wires: Wires, flag: Option<&Path>, listener: UnixListener) -> Result<()> {
     // Before systemd hears that it runs: a signal from then on, or before, must not just kill it.
     let mut signals = Signals::take()?;
-    let wires = Rc::new(Wires::new(Arc::new(config), stream));
+    let wires = Rc::new(wires);
     let (stage, mut watch) = watch::channel(Stage::Starting);
     let _at_rest = wires.spool_guard();
     let beat = watch_thread()?;

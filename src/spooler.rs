@@ -10,21 +10,23 @@ mod pausing;
 mod pending;
 pub mod request;
 
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::control::wire::{Counts, Paused};
-use crate::error::{Advise, During, Error, Result};
-use crate::handoff::Id;
+use crate::error::{During, Error, Result};
 use crate::handoff::life::State;
+use crate::handoff::{HandOff, Id};
 use crate::queue::{Effect, Event, Now, Queue, Receipt, Settings};
-use crate::spool::{Fs, Placed, RealFs, Store, pause};
+use crate::spool::trouble::Explain;
+use crate::spool::{Fs, Placed, RealFs, Store, pause, trouble};
 use crate::transcript::issued::Issuer;
 
 use closed::Closed;
 use deferred::Deferred;
-use pausing::MEND_PAUSE;
 pub use pending::Pending;
 
 /// How the queue stands: what `status` shows of it.
@@ -77,9 +79,7 @@ impl<F: Fs> Spooler<F> {
     pub fn open(store: Store<F>, settings: Settings, first_token: u64, now: Now) -> Result<Self> {
         let recovered = store.recover()?;
         let root = store.root().to_owned();
-        let paused = pause::read(store.fs(), &root, now.wall)
-            .during("reading whether the relay is paused")
-            .advise(MEND_PAUSE)?;
+        let paused = pause::read(store.fs(), &root, now.wall).explain("reading whether the relay is paused")?;
         let ended = pause::remembered(store.fs(), &root);
         let mut spooler = Spooler {
             queue: Queue::new(settings, first_token, now),
@@ -167,22 +167,27 @@ impl<F: Fs> Spooler<F> {
 
     /// Writes what the queue changed, and collects the effects.
     fn commit(&mut self, now: Now) {
+        let mut made = Vec::new();
         for id in self.queue.unwritten() {
             let Some(entry) = self.queue.entry_mut(id) else { continue };
             let before = entry.lies;
             self.closed.lies(id, before);
-            match self.store.put(&mut entry.h, before) {
+            match put(&self.store, &mut entry.h, before, &mut made) {
                 Ok(Placed(lies)) => {
                     self.moved(id, before, Some(lies));
                     self.queue.written(id, lies, now);
                 }
                 Err(error) => {
-                    self.queue.not_written(id, &error.to_string(), now);
+                    self.queue.not_written(id, &trouble::explained(&error), now);
                     if !self.queue.holds(id) {
                         self.store.forget_files(id);
                     }
                 }
             }
+        }
+        self.were_made(&made);
+        if !self.queue.unwritten().is_empty() {
+            return self.commit(now);
         }
         for mut effect in self.queue.effects() {
             self.drop_lost_files(&mut effect);
@@ -191,13 +196,24 @@ impl<F: Fs> Spooler<F> {
     }
 
     fn retry_disk(&mut self, now: Now) {
-        if self.queue.disk_retry_due(now) && !self.queue.touch_dirty() {
-            let path = self.store.scratch();
-            let probed = self.store.fs().create(&path).and_then(|mut file| {
-                let written = self.store.fs().write(&mut file, &[0; 4096]);
-                self.store.fs().remove(&path).and(written)
-            });
-            self.queue.disk_probed(probed.map_err(|error| error.to_string()), now);
+        if !self.queue.disk_retry_due(now) {
+            return;
+        }
+        let made = self.store.make_folders();
+        self.were_made(made.as_deref().unwrap_or_default());
+        if !self.queue.touch_dirty() {
+            self.queue.disk_probed(self.store.probe().map_err(|error| trouble::explained(&error)), now);
+        }
+    }
+
+    /// Folders were gone, and are there again: so has to be what lay in them.
+    fn were_made(&mut self, made: &[PathBuf]) {
+        for path in made {
+            let text = format!("a folder of the spool was gone and was made again: {}", path.display());
+            self.effects.push(Effect::Warn { text, of: None });
+        }
+        for state in State::ALL.into_iter().filter(|state| made.iter().any(|path| path.ends_with(state.name()))) {
+            self.queue.write_anew(state);
         }
     }
 
@@ -244,6 +260,17 @@ impl<F: Fs> Spooler<F> {
             paused: self.queue.paused().cloned(),
             idle: self.queue.is_idle() && self.deferred.is_empty(),
         }
+    }
+}
+
+/// Writes a hand-off, also where a folder is gone; says which were made again for that.
+fn put<F: Fs>(store: &Store<F>, h: &mut HandOff, lies: Option<State>, made: &mut Vec<PathBuf>) -> io::Result<Placed> {
+    match store.put(h, lies) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            made.extend(store.make_folders()?);
+            store.put(h, lies)
+        }
+        placed => placed,
     }
 }
 

@@ -131,7 +131,8 @@ impl Handler<Word> for Queue {
             Word::Done(effects, snapshot) => self.done(effects, snapshot),
             Word::Drained => self.wires.supervisor.send(ToSupervisor::Drained),
             Word::Unusable(error) => {
-                self.wires.stream.warn(&format!("the spool cannot be used: {error}"));
+                let advice = error.advice().map(|advice| format!("; {advice}")).unwrap_or_default();
+                self.wires.stream.warn(&format!("the spool cannot be used: {error}{advice}"));
                 tracing::error!(%error, "recovering the spool");
                 ctx.stop();
             }

@@ -10,6 +10,7 @@ use crate::handoff::life::State;
 use super::document::id_of;
 use super::fs::Fs;
 use super::store::CORRUPT;
+use super::trouble::On;
 
 /// What was found there. Of what came or went meanwhile it says nothing.
 #[derive(Clone, Debug, Default)]
@@ -29,13 +30,15 @@ impl Listed {
     /// Those of reading them.
     pub fn read(fs: &impl Fs, root: &Path) -> io::Result<Listed> {
         let ids = |state: State| -> io::Result<Vec<Id>> {
-            let names = fs.list(&root.join(state.name()))?;
+            let dir = root.join(state.name());
+            let names = fs.list(&dir).on(&dir)?;
             Ok(names.iter().filter_map(|name| id_of(name)).collect())
         };
+        let corrupt = root.join(CORRUPT);
         Ok(Listed {
             done: ids(State::Done)?,
             failed: ids(State::Failed)?,
-            corrupt: fs.entries(&root.join(CORRUPT))?.len(),
+            corrupt: fs.entries(&corrupt).on(&corrupt)?.len(),
         })
     }
 }

@@ -5,13 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::error::{Advise, During, Result};
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id};
 
 use super::document::{id_of, parse};
-use super::fs::{Fs, RealFs, private_dir};
+use super::fs::{Fs, RealFs};
+use super::lock::Place;
 use super::replaced::MAX_REPLACED_LEN;
+use super::trouble::On;
 
 pub use super::attach::safe_name;
 
@@ -43,34 +44,14 @@ pub struct Store<F: Fs = RealFs> {
     fs: F,
     /// What was replaced and is freed later.
     pub(super) replaced: Mutex<VecDeque<PathBuf>>,
-}
-
-impl Store<RealFs> {
-    /// Opens the spool, making its folders.
-    ///
-    /// # Errors
-    /// Says which folder cannot be had, and why.
-    pub fn open(root: &Path) -> Result<Self> {
-        let new: Vec<&Path> = root.ancestors().take_while(|path| !path.exists()).collect();
-        let below = State::ALL.map(State::name).into_iter().chain([CORRUPT, TMP, FILES, INBOX, LOG]);
-        for path in std::iter::once(root.to_owned()).chain(below.map(|name| root.join(name))) {
-            private_dir(&path).during(format_args!("opening the spool folder {}", path.display())).advise(MEND)?;
-        }
-        // What lies in a folder is only as durable as the folder.
-        for path in std::iter::once(root).chain(new.iter().filter_map(|path| path.parent())) {
-            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-            if let Err(error) = RealFs.sync_dir(path) {
-                tracing::warn!(%error, "syncing the folder {}", path.display());
-            }
-        }
-        Ok(Store::on(root, RealFs))
-    }
+    /// The lock that this process holds on it, where that may get lost: nothing is written without it.
+    pub(super) lock: Option<Place>,
 }
 
 impl<F: Fs> Store<F> {
     /// A spool whose folders are there already.
     pub fn on(root: &Path, fs: F) -> Self {
-        Store { root: root.to_owned(), fs, replaced: Mutex::default() }
+        Store { root: root.to_owned(), fs, replaced: Mutex::default(), lock: None }
     }
 
     /// Where it lies.
@@ -102,12 +83,13 @@ impl<F: Fs> Store<F> {
         let lies = lies.unwrap_or(belongs);
         let tmp = self.dir(TMP).join(format!("{}.{}", h.id, h.rev));
         let at = if lies.is_open() { lies } else { belongs };
-        let committed = self.write(&tmp, h).and_then(|len| {
+        let committed = self.check_lock().and_then(|()| self.write(&tmp, h)).and_then(|len| {
             self.reopen(h.id, lies, at)?;
             if h.rev > 1 && len <= MAX_REPLACED_LEN {
                 self.keep_replaced(&self.path(at, h.id), tmp.with_extension(format!("{}.old", h.rev)));
             }
-            self.fs.rename(&tmp, &self.path(at, h.id)).inspect_err(|_| self.close_again(h.id, lies, at))
+            let to = self.path(at, h.id);
+            self.fs.rename(&tmp, &to).on(&to).inspect_err(|_| self.close_again(h.id, lies, at))
         });
         if let Err(error) = committed {
             h.rev -= 1;
@@ -129,21 +111,25 @@ impl<F: Fs> Store<F> {
         let mut file = match self.fs.create(path) {
             // A write that failed, and then could not be cleared away.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.fs.remove(path)?;
-                self.fs.create(path)?
+                self.fs.remove(path).and_then(|()| self.fs.create(path))
             }
-            created => created?,
-        };
-        self.fs.write(&mut file, &bytes)?;
-        self.fs.sync(&file)?;
+            created => created,
+        }
+        .on(path)?;
+        self.fs.write(&mut file, &bytes).and_then(|()| self.fs.sync(&file)).on(path)?;
         Ok(bytes.len())
     }
 
     /// Moves a hand-off, as it is, out of a folder that a start does not look through.
     fn reopen(&self, id: Id, lies: State, to: State) -> io::Result<()> {
-        match lies != to {
-            true => self.fs.rename(&self.path(lies, id), &self.path(to, id)),
-            false => Ok(()),
+        if lies == to {
+            return Ok(());
+        }
+        let from = self.path(lies, id);
+        match self.fs.rename(&from, &self.path(to, id)) {
+            // It was removed by hand: what is written now is all there is.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            moved => moved.on(&from),
         }
     }
 
@@ -236,6 +222,7 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// What is left can be deleted by doing it again.
     pub fn delete(&self, id: Id, state: State) -> io::Result<()> {
+        self.check_lock()?;
         let files = self.dir(FILES).join(id.to_string());
         if self.fs.exists(&files)? {
             self.fs.remove_dir(&files)?;

@@ -13,6 +13,7 @@ use crate::handoff::{Attachment, Id};
 use crate::queue::{Effect, Incoming};
 use crate::spool::Fs;
 use crate::spool::store::{MAX_FILE, safe_name};
+use crate::spool::trouble::Explain;
 
 use super::Spooler;
 
@@ -93,11 +94,8 @@ impl<F: Fs> Spooler<F> {
             Incoming::Lost { name } => return Ok(Incoming::Lost { name: safe_name(&name) }),
             kept @ Incoming::Kept(_) => return Ok(kept),
         };
-        let kept: Attachment = self
-            .store
-            .adopt(id, &name, &path, bytes)
-            .during(format_args!("keeping the file {name:?}"))
-            .advise("nothing was changed; make room and do it again")?;
+        let kept: Attachment =
+            self.store.adopt(id, &name, &path, bytes).explain(format_args!("keeping the file {name:?}"))?;
         Ok(Incoming::Kept(kept))
     }
 
@@ -121,7 +119,7 @@ impl<F: Fs> Spooler<F> {
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let to = self.store.scratch();
         let written = self.write_copy(file, &to).inspect_err(|_| self.store.clear_away(&to));
-        let bytes = written.during(doing()).advise("nothing was changed; make room and do it again")?;
+        let bytes = written.explain(doing())?;
         Ok((name, to, bytes))
     }
 

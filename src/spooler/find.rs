@@ -11,8 +11,8 @@ use crate::handoff::life::State;
 use crate::handoff::{Id, Origin};
 use crate::queue::event::{Arrival, Reply, Sighted};
 use crate::queue::{Effect, Event, Now, Receipt};
-use crate::spool::Fs;
 use crate::spool::document::is_its_own_fault;
+use crate::spool::{Fs, trouble};
 
 use super::Spooler;
 
@@ -138,11 +138,11 @@ impl<F: Fs> Spooler<F> {
     /// it, and whether it is kept.
     fn admit(&mut self, mut arrival: Arrival, refused: Option<bool>, now: Now) -> Option<Arrival> {
         let known = if self.queue.holds(arrival.id) { Ok(true) } else { self.store.is_closed(arrival.id) };
-        let known = match known.during("looking whether the hand-off is known") {
+        let known = match known {
             Ok(known) => known,
             Err(error) => {
                 self.discard(&mut arrival.files);
-                self.queue.turn_away(arrival, refused.is_some(), &error.to_string(), now);
+                self.queue.turn_away(arrival, refused.is_some(), &trouble::explained(&error), now);
                 return None;
             }
         };

@@ -3,21 +3,18 @@
 use serde_json::json;
 
 use crate::control::wire::Paused;
-use crate::error::{Advise, During};
 use crate::queue::{Event, Now, Receipt};
+use crate::spool::trouble::Explain;
 use crate::spool::{Fs, pause};
 
 use super::Spooler;
-
-/// What to do where a pause cannot be begun or ended.
-pub(super) const MEND_PAUSE: &str = "make room, or see to the file `paused` in the spool; nothing was changed";
 
 impl<F: Fs> Spooler<F> {
     pub(super) fn pause(&mut self, reason: Option<String>, receipt: Receipt, now: Now) {
         let before = self.queue.paused().cloned();
         let since = before.as_ref().map_or(now.wall, |paused| paused.since);
         let paused = Paused { since, reason: reason.or(before.and_then(|paused| paused.reason)) };
-        let result = self.store.pause(&paused).during("pausing").advise(MEND_PAUSE);
+        let result = self.store.pause(&paused).explain("pausing");
         if result.is_ok() {
             self.queue.set_paused(Some(paused), now);
             self.queue.handle(Event::Tick, now);
@@ -29,7 +26,7 @@ impl<F: Fs> Spooler<F> {
 
     pub(super) fn resume(&mut self, receipt: Receipt, now: Now) {
         let result = match self.queue.paused().cloned() {
-            Some(paused) => self.store.resume(&paused, now.wall).during("resuming").advise(MEND_PAUSE),
+            Some(paused) => self.store.resume(&paused, now.wall).explain("resuming"),
             None => Ok(()),
         };
         let waiting = self.queue.waiting();

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::error::{During, Error, Result};
 use crate::queue::{Effect, Event, Settings};
 use crate::spool::Store;
+use crate::spool::lock::Place;
 use crate::spooler::{Outcome, Pending, Snapshot, Spooler};
 use crate::stream::Stream;
 use crate::transcript::issued::{self, Issuer};
@@ -56,6 +57,7 @@ pub(super) fn start(wires: &Wires, queue: Addr<Queue>) -> Result<Sender<Event>> 
         inbox,
         queue,
         owner: Arc::clone(&wires.spool),
+        lock: wires.lock,
         number,
         clock: wires.clock(),
         stream: wires.stream.clone(),
@@ -75,6 +77,7 @@ pub(super) fn start(wires: &Wires, queue: Addr<Queue>) -> Result<Sender<Event>> 
 struct Worker {
     inbox: Receiver<Event>,
     queue: Addr<Queue>,
+    lock: Place,
     /// Held by whoever works on the spool, with the number of the worker whose it is.
     owner: Arc<Mutex<u64>>,
     /// Tells it from its predecessors; its first push token.
@@ -122,8 +125,10 @@ impl Worker {
 
     fn open(&self, config: &Config) -> Result<Spooler> {
         let root = config.paths.spool();
+        // First of all: nothing is written into a spool that is another's.
+        let store = Store::open_locked(&root, self.lock)?;
         let issuer = Issuer::open(&root).during(format_args!("reading {}", root.join(issued::FILE).display()))?;
-        let mut spooler = Spooler::open(Store::open(&root)?, Settings::from(config), self.number, self.clock.now())?;
+        let mut spooler = Spooler::open(store, Settings::from(config), self.number, self.clock.now())?;
         spooler.set_issuer(issuer);
         Ok(spooler)
     }
