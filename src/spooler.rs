@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::control::wire::{Counts, Paused};
-use crate::error::{During, Error, Result};
+use crate::error::{Error, Result};
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id};
 use crate::queue::{Effect, Event, Now, Queue, Receipt, Settings};
@@ -218,8 +218,8 @@ impl<F: Fs> Spooler<F> {
     }
 
     fn prune(&mut self, ids: &[Id], receipt: Receipt) {
-        if let Err(error) = self.store.sync_open_folders().during("syncing the spool's folders") {
-            return self.answer(receipt, Err(error.hint("nothing was deleted")));
+        if let Err(error) = self.store.sync_open_folders().explain("syncing the spool's folders") {
+            return self.answer(receipt, Err(error));
         }
         let result = self.delete(ids);
         // One of the same id may be accepted next, which must not meet the old one again after a power cut.
@@ -236,8 +236,7 @@ impl<F: Fs> Spooler<F> {
                     continue;
                 }
                 self.closed.lies(*id, Some(state));
-                let deleted = self.store.delete(*id, state).during(format_args!("deleting hand-off {id}"));
-                deleted.map_err(|error| error.hint("what was deleted before it stays deleted"))?;
+                self.store.delete(*id, state).explain(format_args!("deleting hand-off {id}"))?;
                 self.moved(*id, Some(state), None);
                 pruned.push(*id);
             }

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
 use crate::queue::{Effect, Event, Receipt};
 use crate::spool::closed::Listed;
-use crate::spool::{RealFs, pause};
+use crate::spool::{RealFs, pause, trouble};
 use crate::spooler::Snapshot;
 
 use super::wires::Wires;
@@ -67,11 +67,11 @@ impl Queue {
         let Some(worker) = self.worker.clone() else { return };
         let root = self.wires.config().paths.spool();
         let listing = std::thread::Builder::new().name("listing".to_owned()).spawn(move || {
-            let listed = Listed::read(&RealFs, &root).map_err(|error| error.to_string());
+            let listed = Listed::read(&RealFs, &root).map_err(|error| trouble::explained(&error));
             drop(worker.send(Event::Listed(listed)));
         });
         if let Err(error) = listing {
-            self.give(Event::Listed(Err(error.to_string())));
+            self.give(Event::Listed(Err(trouble::explained(&error))));
         }
     }
 
@@ -131,8 +131,7 @@ impl Handler<Word> for Queue {
             Word::Done(effects, snapshot) => self.done(effects, snapshot),
             Word::Drained => self.wires.supervisor.send(ToSupervisor::Drained),
             Word::Unusable(error) => {
-                let advice = error.advice().map(|advice| format!("; {advice}")).unwrap_or_default();
-                self.wires.stream.warn(&format!("the spool cannot be used: {error}{advice}"));
+                self.wires.stream.warn(&format!("the spool cannot be used: {}", error.with_advice()));
                 tracing::error!(%error, "recovering the spool");
                 ctx.stop();
             }

@@ -184,8 +184,7 @@ impl Queue {
     /// The disk did not do what it should: it is tried again soon, and nothing is begun until then.
     fn trouble(&mut self, why: &Error, now: Now) {
         if self.trouble.is_none() {
-            let advice = why.advice().map(|advice| format!("; {advice}")).unwrap_or_default();
-            self.warn(None, format!("the spool cannot be written: {why}{advice}"));
+            self.warn(None, format!("the spool cannot be written: {}", why.with_advice()));
             self.relapses += 1;
         }
         let pause = DISK_RETRY * 2_u32.pow(self.relapses.saturating_sub(1).min(MAX_DISK_DOUBLINGS));

@@ -198,7 +198,7 @@ pub enum Event {
         receipt: Receipt,
     },
     /// The folders that a start does not read were listed, or why not.
-    Listed(Result<Listed, String>),
+    Listed(Result<Listed, Error>),
     /// The bridge stops: begin nothing any more.
     Drain,
 }

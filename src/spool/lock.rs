@@ -229,6 +229,26 @@ mod tests {
     }
 
     #[test]
+    fn a_spool_that_was_moved_replaced_or_lost_its_lock_is_not_the_one_that_was_locked() {
+        let dir = tempfile::tempdir().unwrap();
+        let [root, away] = ["relay", "away"].map(|name| dir.path().join(name));
+        std::fs::create_dir(&root).unwrap();
+        let lock = Lock::spool(&root, Role::Bridge).unwrap();
+        let place = lock.place().unwrap();
+        place.check(&root).unwrap();
+        let why = || place.check(&root).unwrap_err().to_string();
+        std::fs::rename(&root, &away).unwrap();
+        assert_eq!(why(), format!("{}: the spool is gone", root.display()));
+        std::fs::create_dir(&root).unwrap();
+        assert_eq!(why(), format!("{}: the lock is gone", file(&root).display()));
+        std::fs::copy(file(&away), file(&root)).unwrap();
+        assert_eq!(why(), format!("{}: another spool lies there now", root.display()));
+        std::fs::remove_dir_all(&root).unwrap();
+        std::fs::rename(&away, &root).unwrap();
+        place.check(&root).unwrap();
+    }
+
+    #[test]
     fn a_link_in_place_of_the_lock_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/etc/passwd", dir.path().join("lock")).unwrap();

@@ -170,7 +170,8 @@ impl<F: Fs> Store<F> {
         State::ALL
             .into_iter()
             .filter(|state| state.is_open())
-            .try_for_each(|state| self.fs.sync_dir(&self.dir(state.name())))
+            .map(|state| self.dir(state.name()))
+            .try_for_each(|dir| self.fs.sync_dir(&dir).on(&dir))
     }
 
     /// Syncs a folder after the commit point: what is done is done, also if it may not outlast a power cut.
@@ -186,13 +187,14 @@ impl<F: Fs> Store<F> {
     /// It is there but cannot be read.
     pub fn load(&self, id: Id, among: &[State]) -> io::Result<Option<(HandOff, State)>> {
         for state in among {
-            match self.fs.read(&self.path(*state, id)) {
+            let path = self.path(*state, id);
+            match self.fs.read(&path) {
                 Ok(bytes) => {
-                    let h = parse(&bytes, id).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
-                    return Ok(Some((h, *state)));
+                    let h = parse(&bytes, id).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why));
+                    return Ok(Some((h.on(&path)?, *state)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(error).on(&path),
             }
         }
         Ok(None)
@@ -214,7 +216,11 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// Those of looking.
     pub fn is_closed(&self, id: Id) -> io::Result<bool> {
-        Ok(self.fs.exists(&self.path(State::Done, id))? || self.fs.exists(&self.path(State::Failed, id))?)
+        let lies_in = |state| {
+            let path = self.path(state, id);
+            self.fs.exists(&path).on(&path)
+        };
+        Ok(lies_in(State::Done)? || lies_in(State::Failed)?)
     }
 
     /// Deletes a hand-off with its files. Files first: without its document nothing would name them.
@@ -224,10 +230,11 @@ impl<F: Fs> Store<F> {
     pub fn delete(&self, id: Id, state: State) -> io::Result<()> {
         self.check_lock()?;
         let files = self.dir(FILES).join(id.to_string());
-        if self.fs.exists(&files)? {
-            self.fs.remove_dir(&files)?;
+        if self.fs.exists(&files).on(&files)? {
+            self.fs.remove_dir(&files).on(&files)?;
         }
-        self.fs.remove(&self.path(state, id))
+        let document = self.path(state, id);
+        self.fs.remove(&document).on(&document)
     }
 
     /// Removes a file of `tmp/` whose writing failed; what cannot be removed goes with the next start.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::control::wire::Counts;
+use crate::error::Result;
 use crate::handoff::Id;
 use crate::handoff::life::State;
 use crate::queue::{Effect, Event, Now};
@@ -65,7 +66,7 @@ impl<F: Fs> Spooler<F> {
     }
 
     /// They were listed.
-    pub(super) fn listed(&mut self, listed: Result<Listed, String>, now: Now) {
+    pub(super) fn listed(&mut self, listed: Result<Listed>, now: Now) {
         let Some(moved) = self.closed.moved.take() else { return };
         match listed {
             Ok(listed) => {

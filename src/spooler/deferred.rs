@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::error::Error;
 use crate::handoff::Id;
 use crate::queue::event::Reply;
 use crate::queue::{Effect, Now};
@@ -83,9 +84,9 @@ impl Deferred {
 
 impl<F: Fs> Spooler<F> {
     /// Replies have to wait until the disk can be read.
-    pub(super) fn cannot_be_read(&mut self, why: &str, of: Option<Id>, now: Now) {
+    pub(super) fn cannot_be_read(&mut self, why: &Error, of: Option<Id>, now: Now) {
         if !std::mem::replace(&mut self.deferred.warned, true) {
-            let text = format!("a reply of the brain waits, for the spool cannot be read: {why}");
+            let text = format!("a reply of the brain waits, for the spool cannot be read: {}", why.with_advice());
             self.effects.push(Effect::Warn { text, of });
         }
         self.deferred.until = Some(Until::Time(now.mono + LOOK_AGAIN));

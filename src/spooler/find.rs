@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::config::Side;
-use crate::error::During;
 use crate::handoff::life::State;
 use crate::handoff::{Id, Origin};
 use crate::queue::event::{Arrival, Reply, Sighted};
 use crate::queue::{Effect, Event, Now, Receipt};
 use crate::spool::document::is_its_own_fault;
+use crate::spool::trouble::Explain;
 use crate::spool::{Fs, trouble};
 
 use super::Spooler;
@@ -59,7 +59,7 @@ impl<F: Fs> Spooler<F> {
             }
             Event::Reply(reply) => self.claim(reply, now),
             Event::Retry { id, receipt } | Event::Cancel { id, receipt } | Event::Wait { id, receipt } => {
-                match self.bring(id, now).during(format_args!("reading hand-off {id}")) {
+                match self.bring(id, now).explain(format_args!("reading hand-off {id}")) {
                     Ok(brought) => Some((event, brought.then_some(id))),
                     Err(error) => {
                         self.answer(receipt, Err(error));
@@ -127,7 +127,7 @@ impl<F: Fs> Spooler<F> {
                 Some((Event::Reply(self.keep_files(reply)), brought))
             }
             Err(error) => {
-                self.cannot_be_read(&error.to_string(), reply.found, now);
+                self.cannot_be_read(&trouble::explained(&error), reply.found, now);
                 self.deferred.push(reply);
                 None
             }

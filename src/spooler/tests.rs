@@ -151,7 +151,7 @@ fn a_listing_that_fails_is_made_again_and_what_waits_for_it_is_not_lost() {
     let h = done(dir.path());
     let mut spooler = open(dir.path());
     spooler.process([reply(&h.id.to_string()[..30], "m1-2", vec![])], NOW);
-    let out = spooler.process([Event::Listed(Err("no such luck".into()))], NOW);
+    let out = spooler.process([Event::Listed(Err(Error::failed("no such luck")))], NOW);
     assert!(
         matches!(&out.effects[..], [Effect::Warn { text, .. }] if text.contains("no such luck")),
         "{:?}",

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anna_relay::config::Side;
+use anna_relay::error::Error;
 use anna_relay::handoff::life::State;
 use anna_relay::handoff::{HandOff, Id, Origin, SessionKey};
 use anna_relay::queue::event::{Arrival, Incoming, Reply};
 use anna_relay::queue::{Effect, Event, Now, Pushed, Receipt, Settings, Token};
 use anna_relay::spool::Store;
 use anna_relay::spool::closed::Listed;
+use anna_relay::spool::trouble::explained;
 use anna_relay::spooler::{Outcome, Snapshot, Spooler};
 use time::macros::datetime;
 
@@ -56,7 +58,7 @@ pub struct World {
     next: u64,
     lives: u64,
     /// What the closed folders held when they were listed: told only after what happens next.
-    listed: Option<Result<Listed, String>>,
+    listed: Option<Result<Listed, Error>>,
 }
 
 /// Where the spool is.
@@ -345,7 +347,9 @@ impl World {
                         withdrawn.push(token);
                     }
                 }
-                Effect::List => self.listed = Some(Listed::read(&self.fs, Path::new(ROOT)).map_err(|e| e.to_string())),
+                Effect::List => {
+                    self.listed = Some(Listed::read(&self.fs, Path::new(ROOT)).map_err(|error| explained(&error)))
+                }
                 Effect::Done(_) | Effect::Answer(..) => {}
             }
         }
