@@ -214,6 +214,9 @@ impl<F: Fs> Spooler<F> {
         }
         for state in State::ALL.into_iter().filter(|state| made.iter().any(|path| path.ends_with(state.name()))) {
             self.queue.write_anew(state);
+            if !state.is_open() {
+                self.list_closed();
+            }
         }
     }
 

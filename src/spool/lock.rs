@@ -75,7 +75,7 @@ impl Place {
         let lost = |path: &Path, what| Err(io::Error::other(NotOurs { path: path.to_owned(), what }));
         match std::fs::symlink_metadata(&path) {
             Ok(meta) if Place::of(&meta) == self => Ok(()),
-            Ok(_) => lost(root, "another spool lies there now"),
+            Ok(_) => lost(&path, "it is not this bridge's any more"),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !root.exists() => lost(root, "the spool is gone"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => lost(&path, "the lock is gone"),
             Err(error) => Err(error).on(&path),
@@ -242,7 +242,7 @@ mod tests {
         std::fs::create_dir(&root).unwrap();
         assert_eq!(why(), format!("{}: the lock is gone", file(&root).display()));
         std::fs::copy(file(&away), file(&root)).unwrap();
-        assert_eq!(why(), format!("{}: another spool lies there now", root.display()));
+        assert_eq!(why(), format!("{}: it is not this bridge's any more", file(&root).display()));
         std::fs::remove_dir_all(&root).unwrap();
         std::fs::rename(&away, &root).unwrap();
         place.check(&root).unwrap();

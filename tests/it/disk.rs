@@ -1,6 +1,7 @@
 //! A spool that cannot be written while the bridge runs. `tmp/` is no folder for that: no file can be made then.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::crash::hand_off;
@@ -132,6 +133,10 @@ fn folders_that_are_removed_are_made_again_with_what_was_in_them() {
     use std::os::unix::fs::PermissionsExt;
     let mut world = World::new();
     world.start_online();
+    let before = hand_off(&world, "before");
+    world.brain_gets(|all| all.len() == 1);
+    world.brain().say("done", Some(&before));
+    world.wait_queue("done", 1);
     world.ok(&["pause"]);
     let waiting = hand_off(&world, "water");
     world.wait_queue("new", 1);
@@ -146,11 +151,13 @@ fn folders_that_are_removed_are_made_again_with_what_was_in_them() {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700);
     }
     // Both lie there once more: a crash would lose neither.
-    world.wait_queue("new", 2);
+    world.wait_status("what is gone to be counted no more", |status| {
+        status["queue"]["new"] == 2 && status["queue"]["done"] == 0
+    });
     wait("both to be written", || (world.documents("new").len() == 2).then_some(()));
     world.ok(&["resume"]);
-    let asked = world.brain_gets(|all| all.len() == 2);
-    assert_eq!([&asked[0].id, &asked[1].id], [&waiting, &next]);
+    let asked = world.brain_gets(|all| all.len() == 3);
+    assert_eq!([&asked[1].id, &asked[2].id], [&waiting, &next]);
     for id in [waiting, next] {
         world.brain().say("done", Some(&id));
     }
@@ -159,10 +166,10 @@ fn folders_that_are_removed_are_made_again_with_what_was_in_them() {
 }
 
 /// What is said to the bridge while its spool is not there: refused, with where that was.
-fn refused(world: &World, why: &str) {
+fn refused(world: &World, on: &Path, why: &str) {
     hand_off(world, "water");
     let told = world.bot_gets(|all| !all.is_empty()).remove(0);
-    let why = format!("{}: {why}", world.spool().display());
+    let why = format!("{}: {why}", on.display());
     assert!(told.text.contains("a hand-off was refused") && told.text.contains(&why), "{}", told.text);
     let warned = world.wait_stream("the spool cannot be written");
     assert!(warned.contains(&why) && warned.contains("put the spool back as it was"), "{warned}");
@@ -174,7 +181,7 @@ fn a_spool_that_is_moved_away_is_waited_for_and_not_begun_anew() {
     world.start_online();
     let away = world.dir.path().join("away");
     fs::rename(world.spool(), &away).unwrap();
-    refused(&world, "the spool is gone");
+    refused(&world, &world.spool(), "the spool is gone");
     fs::rename(&away, world.spool()).unwrap();
     world.wait_stream("the disk takes writes again");
     let id = hand_off(&world, "water again");
@@ -191,6 +198,6 @@ fn nothing_is_written_into_another_spool_in_its_place() {
     Store::open(&world.spool()).unwrap();
     let _lock = Lock::spool(&world.spool(), Role::Bridge).unwrap();
     let before = files_below(&world.spool());
-    refused(&world, "another spool lies there now");
+    refused(&world, &world.spool().join("lock"), "it is not this bridge's any more");
     assert_eq!(files_below(&world.spool()), before);
 }
