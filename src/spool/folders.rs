@@ -51,7 +51,10 @@ fn folders() -> impl Iterator<Item = &'static str> {
 
 impl<F: Fs> Store<F> {
     /// Whether it is still the spool that this process has locked.
-    pub(super) fn check_lock(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// It is not, or the disk does not say.
+    pub fn check_lock(&self) -> io::Result<()> {
         self.lock.map_or(Ok(()), |lock| lock.check(self.root()))
     }
 

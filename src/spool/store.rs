@@ -186,6 +186,7 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// It is there but cannot be read.
     pub fn load(&self, id: Id, among: &[State]) -> io::Result<Option<(HandOff, State)>> {
+        self.check_lock()?;
         for state in among {
             let path = self.path(*state, id);
             match self.fs.read(&path) {

@@ -40,8 +40,8 @@ impl<F: Fs> Spooler<F> {
 
     /// A person may also make or remove the file by hand.
     pub(super) fn see_pause_file(&mut self, now: Now) {
-        let there = self.store.fs().exists(&pause::file(self.store.root()));
-        if there.is_ok_and(|there| there == self.queue.paused().is_some()) {
+        let there = self.store.check_lock().and_then(|()| self.store.fs().exists(&pause::file(self.store.root())));
+        if !there.is_ok_and(|there| there != self.queue.paused().is_some()) {
             return;
         }
         let Ok(paused) = pause::read(self.store.fs(), self.store.root(), now.wall) else { return };

@@ -27,7 +27,12 @@ pub struct Pending {
 impl Pending {
     /// Takes in what came.
     pub fn extend(&mut self, events: impl IntoIterator<Item = Event>, now: Now) {
-        self.waiting.extend(events.into_iter().map(|event| (now.mono, event)));
+        for event in events {
+            match event {
+                Event::Drain => self.waiting.push_front((now.mono, event)),
+                event => self.waiting.push_back((now.mono, event)),
+            }
+        }
     }
 
     /// Whether none waits.
@@ -38,10 +43,13 @@ impl Pending {
 
     /// The next one. A tick comes once `wake_at` is past, but never twice in a row while others wait.
     pub fn next(&mut self, wake_at: Option<Duration>, now: Now) -> Option<Event> {
-        if let Some(at) = self.urgent() {
-            let (_, event) = self.waiting.remove(at)?;
-            self.stopping |= matches!(event, Event::Drain);
-            return Some(event);
+        if matches!(self.waiting.front(), Some((_, Event::Drain))) {
+            self.stopping = true;
+            return self.waiting.pop_front().map(|(_, event)| event);
+        }
+        let of_push = || self.waiting.iter().position(|(_, event)| matches!(event, Event::Pushed { .. }));
+        if let Some(at) = self.stopping.then(of_push).flatten() {
+            return self.waiting.remove(at).map(|(_, event)| event);
         }
         let due = wake_at.is_some_and(|at| at <= now.mono);
         if due && (!self.ticked || self.is_empty()) {
@@ -54,13 +62,6 @@ impl Pending {
             && self.waiting.front().is_some_and(|(came, _)| now.mono.saturating_sub(*came) < OVERTAKEN_FOR);
         let (_, event) = self.waiting.remove(if overtakes { first } else { 0 })?;
         Some(event)
-    }
-
-    /// What goes before all else: a stop, and after that word of pushes.
-    fn urgent(&self) -> Option<usize> {
-        let first = |wanted: fn(&Event) -> bool| self.waiting.iter().position(|(_, event)| wanted(event));
-        let of_push = || first(|event| matches!(event, Event::Pushed { .. }));
-        first(|event| matches!(event, Event::Drain)).or_else(|| self.stopping.then(of_push)?)
     }
 }
 

@@ -9,18 +9,23 @@ use crate::handoff::{HandOff, Origin, Push, PushOutcome};
 use crate::queue::Incoming;
 use crate::queue::event::{Arrival, Reply, Sighted};
 use crate::spool::closed::Listed;
+use crate::spool::lock::{Lock, Role};
 use crate::spool::store::TMP;
 
 const NOW: Now = Now { mono: Duration::from_secs(100), wall: datetime!(2026-11-30 10:00 UTC) };
 
 fn open(root: &Path) -> Spooler {
+    open_on(Store::open(root).unwrap())
+}
+
+fn open_on(store: Store) -> Spooler {
     let settings = Settings {
         alarm: Duration::from_secs(1800),
         max_attempts: 5,
         gap: Duration::from_secs(10),
         inline_bytes: 1024,
     };
-    Spooler::open(Store::open(root).unwrap(), settings, 0, NOW).unwrap()
+    Spooler::open(store, settings, 0, NOW).unwrap()
 }
 
 /// What a listing of the closed folders finds now.
@@ -162,6 +167,28 @@ fn a_listing_that_fails_is_made_again_and_what_waits_for_it_is_not_lost() {
     let out = spooler.process([Event::Tick], later);
     assert!(matches!(out.effects[..], [Effect::List]), "{:?}", out.effects);
     assert!(be_listed(&mut spooler, dir.path()).snapshot.idle);
+    assert_eq!(spooler.store.load(h.id, &State::ALL).unwrap().unwrap().0.results.len(), 2);
+}
+
+#[test]
+fn a_spool_that_is_away_is_not_taken_for_an_empty_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let [root, away] = ["relay", "away"].map(|name| dir.path().join(name));
+    let h = done(&root);
+    let lock = Lock::spool(&root, Role::Bridge).unwrap();
+    let mut spooler = open_on(Store::open_locked(&root, lock.place().unwrap()).unwrap());
+    spooler.process([Event::Pause { reason: None, receipt: Receipt::None }], NOW);
+    std::fs::rename(&root, &away).unwrap();
+    let out = spooler.process([Event::Tick, reply(&h.id.to_string(), "m1-2", vec![])], NOW);
+    assert!(out.snapshot.paused.is_some() && !out.snapshot.idle, "{:?}", out.effects);
+    let waits = |effect: &Effect| matches!(effect, Effect::Warn { text, .. } if text.contains("a reply of the brain waits") && text.contains("the spool is gone; put"));
+    assert!(out.effects.iter().any(waits), "{:?}", out.effects);
+    let retried = spooler.process([Event::Retry { id: h.id, receipt: Receipt::Request(1) }], NOW);
+    assert!(matches!(retried.effects[..], [Effect::Answer(_, Err(_))]), "{:?}", retried.effects);
+    assert!(Store::open_locked(&root, lock.place().unwrap()).is_err() && !root.exists());
+    std::fs::rename(&away, &root).unwrap();
+    let later = Now { mono: out.wake_at.unwrap(), ..NOW };
+    assert!(spooler.process([Event::Tick], later).snapshot.idle);
     assert_eq!(spooler.store.load(h.id, &State::ALL).unwrap().unwrap().0.results.len(), 2);
 }
 
