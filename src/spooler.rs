@@ -18,8 +18,8 @@ use serde_json::json;
 
 use crate::control::wire::{Counts, Paused};
 use crate::error::{Error, Result};
+use crate::handoff::Id;
 use crate::handoff::life::State;
-use crate::handoff::{HandOff, Id};
 use crate::queue::{Effect, Event, Now, Queue, Receipt, Settings};
 use crate::spool::trouble::Explain;
 use crate::spool::{Fs, Placed, RealFs, Store, pause, trouble};
@@ -172,7 +172,7 @@ impl<F: Fs> Spooler<F> {
             let Some(entry) = self.queue.entry_mut(id) else { continue };
             let before = entry.lies;
             self.closed.lies(id, before);
-            match put(&self.store, &mut entry.h, before, &mut made) {
+            match with_folders(&self.store, &mut made, |store| store.put(&mut entry.h, before)) {
                 Ok(Placed(lies)) => {
                     self.moved(id, before, Some(lies));
                     self.queue.written(id, lies, now);
@@ -204,6 +204,14 @@ impl<F: Fs> Spooler<F> {
         if !self.queue.touch_dirty() {
             self.queue.disk_probed(self.store.probe().map_err(|error| trouble::explained(&error)), now);
         }
+    }
+
+    /// Does what needs the spool's folders, also where one is gone.
+    fn with_folders<T>(&mut self, act: impl FnMut(&Store<F>) -> io::Result<T>) -> io::Result<T> {
+        let mut made = Vec::new();
+        let done = with_folders(&self.store, &mut made, act);
+        self.were_made(&made);
+        done
     }
 
     /// Folders were gone, and are there again: so has to be what lay in them.
@@ -265,14 +273,18 @@ impl<F: Fs> Spooler<F> {
     }
 }
 
-/// Writes a hand-off, also where a folder is gone; says which were made again for that.
-fn put<F: Fs>(store: &Store<F>, h: &mut HandOff, lies: Option<State>, made: &mut Vec<PathBuf>) -> io::Result<Placed> {
-    match store.put(h, lies) {
+/// Does what needs the spool's folders; where one is gone, they are made again first. Says which those were.
+fn with_folders<F: Fs, T>(
+    store: &Store<F>,
+    made: &mut Vec<PathBuf>,
+    mut act: impl FnMut(&Store<F>) -> io::Result<T>,
+) -> io::Result<T> {
+    match act(store) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             made.extend(store.make_folders()?);
-            store.put(h, lies)
+            act(store)
         }
-        placed => placed,
+        done => done,
     }
 }
 

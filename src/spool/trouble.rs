@@ -41,7 +41,11 @@ impl fmt::Display for NotOurs {
 impl std::error::Error for NotOurs {}
 
 /// Says what a call was made on: `create(path).on(path)?`.
-pub(super) trait On<T> {
+pub trait On<T> {
+    /// The same failure, of the same kind.
+    ///
+    /// # Errors
+    /// It.
     fn on(self, path: &Path) -> io::Result<T>;
 }
 

@@ -14,7 +14,7 @@ impl<F: Fs> Spooler<F> {
         let before = self.queue.paused().cloned();
         let since = before.as_ref().map_or(now.wall, |paused| paused.since);
         let paused = Paused { since, reason: reason.or(before.and_then(|paused| paused.reason)) };
-        let result = self.store.pause(&paused).explain("pausing");
+        let result = self.with_folders(|store| store.pause(&paused)).explain("pausing");
         if result.is_ok() {
             self.queue.set_paused(Some(paused), now);
             self.queue.handle(Event::Tick, now);
@@ -26,7 +26,7 @@ impl<F: Fs> Spooler<F> {
 
     pub(super) fn resume(&mut self, receipt: Receipt, now: Now) {
         let result = match self.queue.paused().cloned() {
-            Some(paused) => self.store.resume(&paused, now.wall).explain("resuming"),
+            Some(paused) => self.with_folders(|store| store.resume(&paused, now.wall)).explain("resuming"),
             None => Ok(()),
         };
         let waiting = self.queue.waiting();

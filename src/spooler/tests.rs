@@ -193,6 +193,35 @@ fn a_spool_that_is_away_is_not_taken_for_an_empty_one() {
 }
 
 #[test]
+fn whatever_first_needs_a_folder_that_is_gone_makes_it_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("there.txt");
+    std::fs::write(&file, "x").unwrap();
+    let root = dir.path().join("relay");
+    let mut spooler = open(&root);
+    let arrival = Arrival {
+        id: Id::now(),
+        from: Origin::Script,
+        text: "x".into(),
+        message: None,
+        files: vec![Incoming::Copy(file)],
+        receipt: Receipt::Request(1),
+    };
+    for event in [
+        Event::Pause { reason: None, receipt: Receipt::Request(1) },
+        Event::Resume { receipt: Receipt::Request(1) },
+        Event::Accept(arrival),
+        accept(Id::now()),
+    ] {
+        std::fs::remove_dir_all(root.join(TMP)).unwrap();
+        let out = spooler.process([event], NOW);
+        let done = |effect: &Effect| matches!(effect, Effect::Answer(_, Ok(_)) | Effect::Done(_));
+        let said = |effect: &Effect| matches!(effect, Effect::Warn { text, .. } if text.contains("made again"));
+        assert!(out.effects.iter().any(done) && out.effects.iter().any(said), "{:?}", out.effects);
+    }
+}
+
+#[test]
 fn a_file_fetched_before_the_queue_was_started_again_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let h = done(dir.path());
