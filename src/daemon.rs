@@ -25,6 +25,7 @@ use crate::message::ToSupervisor;
 use crate::spool::Store;
 use crate::spool::lock::{Lock, Role};
 use crate::stream::Stream;
+use crate::text::count;
 
 /// How many threads may wait for the disk or the process table at a time: the Queue needs one, and each of the others
 /// one or two. More would come of a burst, and stay.
@@ -53,12 +54,13 @@ pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
             config.file.display()
         )));
     }
-    let _held = lock(&config)?;
+    let (spool, _ports) = lock(&config)?;
+    let place = spool.place()?;
     let stream = Stream::open(&config.paths.stream)?;
     let system = System::with_tokio_rt(runtime);
     let ended = system.block_on(async {
         let listener = server::listen(&server::path(&config.paths.spool()))?;
-        serve(config, flag, stream.clone(), listener).await
+        serve(Wires::new(Arc::new(config), stream.clone(), place), flag, listener).await
     });
     // Whatever way it ended, the last lines are written.
     if !stream.flush(FLUSH_WITHIN) {
@@ -80,22 +82,20 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Takes the spool and the ports.
-fn lock(config: &Config) -> Result<Vec<Lock>> {
+fn lock(config: &Config) -> Result<(Lock, Vec<Lock>)> {
     let root = config.paths.spool();
     let store = Store::open(&root)?;
-    let mut locks = vec![Lock::spool(&root, Role::Bridge)?];
+    let spool = Lock::spool(&root, Role::Bridge)?;
     store.sweep()?;
-    for side in Side::BOTH {
-        locks.push(Lock::port(config.relay.port(side))?);
-    }
-    Ok(locks)
+    let ports = Side::BOTH.into_iter().map(|side| Lock::port(config.relay.port(side)));
+    Ok((spool, ports.collect::<Result<_>>()?))
 }
 
 /// From the actors' start to their end.
-async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: UnixListener) -> Result<()> {
+async fn serve(wires: Wires, flag: Option<&Path>, listener: UnixListener) -> Result<()> {
     // Before systemd hears that it runs: a signal from then on, or before, must not just kill it.
     let mut signals = Signals::take()?;
-    let wires = Rc::new(Wires::new(Arc::new(config), stream));
+    let wires = Rc::new(wires);
     let (stage, mut watch) = watch::channel(Stage::Starting);
     let _at_rest = wires.spool_guard();
     let beat = watch_thread()?;
@@ -135,9 +135,11 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
         return Err(gave_up(name));
     }
     tell_systemd(&[NotifyState::Stopping]);
+    wires.stopping.set(true);
     address.do_send(ToSupervisor::Drain);
     if timeout(DRAIN_WITHIN, until(&mut watch, |stage| *stage == Stage::Drained)).await.is_err() {
         tracing::warn!("some of what was under way did not finish; it is pushed again at the next start");
+        Side::BOTH.into_iter().for_each(|side| tell_of_untaken(&wires, side));
     }
     // Whoever was asking is told what became of it.
     if timeout(ANSWER_WITHIN, wires.answering.wait_for(|asking| *asking == 0)).await.is_err() {
@@ -145,6 +147,20 @@ async fn serve(config: Config, flag: Option<&Path>, stream: Stream, listener: Un
     }
     wires.stream.note("the bridge stopped");
     Ok(())
+}
+
+/// Says what a side has said that could not be accepted before the stop: nothing else keeps it here.
+fn tell_of_untaken(wires: &Wires, side: Side) {
+    let untaken = wires.intake(side).borrow().len();
+    if untaken == 0 {
+        return;
+    }
+    let again = match wires.hooked[side as usize].get() {
+        true => "its hooks bring again at the next start what was for the relay",
+        false => "without hooks (`anna-relay setup`) it has to say again what was for the relay",
+    };
+    let messages = count(untaken, "message");
+    wires.stream.warn(&format!("{messages} of the {side} could not be accepted before the stop; {again}"));
 }
 
 /// The signals that are obeyed.

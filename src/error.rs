@@ -100,6 +100,12 @@ impl Error {
     pub fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }
+
+    /// It and what to do about it, for the stream, where all stands on one line.
+    #[must_use]
+    pub fn with_advice(&self) -> String {
+        self.advice().map_or_else(|| self.to_string(), |advice| format!("{self}; {advice}"))
+    }
 }
 
 impl fmt::Display for Error {
@@ -166,6 +172,7 @@ mod tests {
         let error = cause.during("opening /x").unwrap_err().hint("try again");
         assert_eq!(error.to_string(), "opening /x: no such luck");
         assert_eq!(error.advice(), Some("try again"));
+        assert_eq!(error.with_advice(), "opening /x: no such luck; try again");
         let failed: Result<()> = Err(error);
         assert_eq!(failed.advise("or not").unwrap_err().advice(), Some("or not"));
     }

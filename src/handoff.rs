@@ -1,11 +1,13 @@
 //! The words of the domain: a hand-off, its pushes and its results, and what may happen to them. No I/O.
 //!
 //! The structs here are also the spool's file format (`spec.md`, "The spool"). What a hand-off may do next is
-//! in [`life`]; the exact words that are sent in [`words`].
+//! in [`life`]; what the brain answered in [`answers`]; the exact words that are sent in [`words`].
 
+pub mod answers;
 pub mod id;
 pub mod life;
 pub mod listed;
+mod state;
 pub mod words;
 
 use serde::{Deserialize, Serialize};

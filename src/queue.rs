@@ -11,10 +11,12 @@ mod disk;
 pub mod event;
 mod intake;
 mod landing;
+mod notice;
 mod person;
 mod push;
 mod receipts;
 mod remembered;
+mod settings;
 mod watch;
 
 use std::collections::{HashMap, VecDeque};
@@ -22,7 +24,7 @@ use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use crate::config::{Config, Side};
+use crate::config::Side;
 use crate::control::wire::Paused;
 use crate::handoff::{HandOff, Id, SessionKey};
 use crate::transcript::issued::Issuer;
@@ -31,58 +33,10 @@ use book::Book;
 pub use book::Entry;
 use disk::{Touch, Trouble};
 pub use event::{Effect, Event, Incoming, Now, Pushed, Receipt, Token};
+use notice::{About, Notice};
+use push::Peer;
 use remembered::Remembered;
-
-/// How many notices wait for the bot at most; the oldest goes first.
-const MAX_NOTICES: usize = 100;
-
-/// What of the configuration decides what the queue does.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// A wait for a result longer than this is shown to a person.
-    pub alarm: Duration,
-    /// Failed pushes of one hand-off before it is given up.
-    pub max_attempts: usize,
-    /// A gap of the brain no longer than this is not worth a word.
-    pub gap: Duration,
-    /// Text with more bytes than this travels as a file.
-    pub inline_bytes: usize,
-}
-
-/// What a gap may be longer than `settle_s`, before the bot hears of it (`spec.md`, "Nights").
-const GAP_PAST_SETTLING: Duration = Duration::from_secs(5);
-
-impl From<&Config> for Settings {
-    fn from(config: &Config) -> Self {
-        Settings {
-            alarm: config.relay.alarm,
-            max_attempts: config.relay.max_attempts,
-            gap: config.relay.settle + GAP_PAST_SETTLING,
-            inline_bytes: config.relay.inline_kib * 1024,
-        }
-    }
-}
-
-/// A side, as far as pushing to it goes.
-#[derive(Debug, Default)]
-struct Peer {
-    online: bool,
-    session: Option<SessionKey>,
-    /// The pushes whose POSTs have not ended, in their order.
-    posting: Vec<Token>,
-    /// Whether the one that is posted takes long: what had been begun ahead of its turn came back.
-    slow: bool,
-}
-
-/// How many pushes a side has at a time whose POSTs have not ended: one that is posted, and the next, which is written
-/// meanwhile, so that a long queue waits for the disk or for the wire, not for one after the other.
-const AHEAD: usize = 2;
-
-impl Peer {
-    fn has_room(&self) -> bool {
-        self.online && self.posting.len() < if self.slow { 1 } else { AHEAD }
-    }
-}
+pub use settings::Settings;
 
 /// What a push carries. The numbers are places in the hand-off's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,31 +46,6 @@ enum Cargo {
     Outcome { id: Id, outcome: usize, push: usize },
     Failure { id: Id, push: usize },
     Notice { key: u64 },
-}
-
-/// Word for the bot that is about no one hand-off, or about one that was never accepted. It lives in memory only.
-#[derive(Debug)]
-struct Notice {
-    key: u64,
-    text: String,
-    /// Who waits for it to be told.
-    receipt: Receipt,
-    /// What it is about: where that can be over, the word is void then.
-    about: About,
-    attempts: u32,
-    in_flight: bool,
-    not_before: Duration,
-}
-
-/// What word for the bot is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum About {
-    /// Something that has happened.
-    Event,
-    /// That the brain is away.
-    Outage,
-    /// That the brain waits for a person.
-    Wait,
 }
 
 /// That the brain's session waits for a person.
@@ -245,7 +174,7 @@ impl Queue {
             Event::Wait { id, receipt } => self.wait(id, receipt),
             Event::Drain => self.draining = true,
             // What needs the disk alone is the spooler's.
-            Event::Pause { .. } | Event::Resume { .. } | Event::Prune { .. } | Event::Count => {}
+            Event::Pause { .. } | Event::Resume { .. } | Event::Prune { .. } | Event::Listed(_) => {}
         }
         self.watch(now);
         self.schedule(now);

@@ -15,7 +15,8 @@
 //!   pauses.json                      the last pauses that ended: paused time does not count as waiting
 //! ```
 //! # Invariants
-//! 1. One writer: whoever holds `lock`. Readers need no lock, since files only ever change by rename.
+//! 1. One writer: whoever holds `lock`, and only while the file of that name is the one it holds. Readers need no lock,
+//!    since files only ever change by rename.
 //! 2. A hand-off's folder follows from its content ([`HandOff::state`](crate::handoff::HandOff::state)).
 //! 3. Its `rev` grows with each write. Of two copies (a power cut can keep both ends of a rename) the higher one
 //!    is the truth, and recovery deletes the other.
@@ -40,12 +41,17 @@
 //! steps are done. A start reads the open folders only: hence step 2, so that nothing left to do hides in the others.
 
 mod attach;
+pub mod closed;
+pub mod document;
+mod folders;
 pub mod fs;
 pub mod lock;
 pub mod pause;
 pub mod read;
 pub mod recover;
+mod replaced;
 pub mod store;
+pub mod trouble;
 
 pub use fs::{Fs, RealFs};
 pub use store::{Placed, Store};

@@ -2,37 +2,39 @@
 //! changed, and only then hands out the effects. Plain calls, one event after the other, for the Queue actor, for
 //! commands without a bridge, and for tests.
 
+mod closed;
+mod deferred;
 mod files;
 mod find;
+mod pausing;
 mod pending;
 pub mod request;
 
-use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::control::wire::{Counts, Paused};
-use crate::error::{Advise, During, Error, Result};
+use crate::error::{Error, Result};
 use crate::handoff::Id;
 use crate::handoff::life::State;
-use crate::queue::event::Reply;
 use crate::queue::{Effect, Event, Now, Queue, Receipt, Settings};
-use crate::spool::store::CORRUPT;
-use crate::spool::{Fs, Placed, RealFs, Store, pause};
+use crate::spool::trouble::Explain;
+use crate::spool::{Fs, Placed, RealFs, Store, pause, trouble};
 use crate::transcript::issued::Issuer;
 
+use closed::Closed;
+use deferred::Deferred;
 pub use pending::Pending;
-
-/// What to do where a pause cannot be begun or ended.
-const MEND_PAUSE: &str = "make room, or see to the file `paused` in the spool; nothing was changed";
 
 /// How the queue stands: what `status` shows of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// How many hand-offs lie in each folder; of the closed ones, once they are counted.
+    /// How many hand-offs lie in each folder.
     pub counts: Counts,
-    /// Whether they are.
+    /// Whether that is so of the closed ones too: they are counted after the start.
     pub counted: bool,
     /// How long the oldest hand-off has waited to be pushed.
     pub oldest_waiting: Option<Duration>,
@@ -62,20 +64,11 @@ pub struct Spooler<F: Fs = RealFs> {
     queue: Queue,
     /// Effects that are the spooler's own.
     effects: Vec<Effect>,
-    /// Replies whose hand-off could not be looked up, and those that came after them.
-    deferred: VecDeque<Reply>,
-    /// When they are looked at again.
-    look_again_at: Option<Duration>,
-    /// Whether a person was told that the disk cannot be read.
-    unreadable: bool,
+    deferred: Deferred,
     counts: Counts,
-    counted: bool,
-    /// The ids of closed hand-offs, one a line, once they were asked for.
-    closed_names: Option<String>,
+    closed: Closed,
     /// Whether the closed hand-offs were looked through for what they were answered by.
     looked_back: bool,
-    /// Whether the closed ones have yet to be counted.
-    count_due: bool,
 }
 
 impl<F: Fs> Spooler<F> {
@@ -86,22 +79,16 @@ impl<F: Fs> Spooler<F> {
     pub fn open(store: Store<F>, settings: Settings, first_token: u64, now: Now) -> Result<Self> {
         let recovered = store.recover()?;
         let root = store.root().to_owned();
-        let paused = pause::read(store.fs(), &root, now.wall)
-            .during("reading whether the relay is paused")
-            .advise(MEND_PAUSE)?;
+        let paused = pause::read(store.fs(), &root, now.wall).explain("reading whether the relay is paused")?;
         let ended = pause::remembered(store.fs(), &root);
         let mut spooler = Spooler {
             queue: Queue::new(settings, first_token, now),
             store,
             effects: Vec::new(),
-            deferred: VecDeque::new(),
-            look_again_at: None,
-            unreadable: false,
+            deferred: Deferred::default(),
             counts: Counts::default(),
-            counted: false,
+            closed: Closed::default(),
             looked_back: false,
-            closed_names: None,
-            count_due: false,
         };
         for found in recovered.quarantined {
             let text = format!("put aside as {}: {}", found.path.display(), found.why);
@@ -141,7 +128,7 @@ impl<F: Fs> Spooler<F> {
         }
         Outcome {
             effects: std::mem::take(&mut self.effects),
-            wake_at: self.queue.wake_at(now).into_iter().chain(self.look_again_at).min(),
+            wake_at: self.queue.wake_at(now).into_iter().chain(self.deferred.look_again_at()).min(),
             snapshot: self.snapshot(now),
         }
     }
@@ -151,15 +138,15 @@ impl<F: Fs> Spooler<F> {
             Event::Pause { reason, receipt } => return self.pause(reason, receipt, now),
             Event::Resume { receipt } => return self.resume(receipt, now),
             Event::Prune { ids, receipt } => return self.prune(&ids, receipt),
-            Event::Count => return self.count(),
+            Event::Listed(listed) => return self.listed(listed, now),
             Event::Tick => {
-                for reply in self.deferred(now) {
+                for reply in self.deferred.due(now) {
                     self.step(Event::Reply(reply), now);
                 }
                 self.see_pause_file(now);
                 self.retry_disk(now);
-                if self.count_due {
-                    self.count();
+                if !self.closed.counted {
+                    self.list_closed();
                 }
                 Event::Tick
             }
@@ -180,21 +167,27 @@ impl<F: Fs> Spooler<F> {
 
     /// Writes what the queue changed, and collects the effects.
     fn commit(&mut self, now: Now) {
+        let mut made = Vec::new();
         for id in self.queue.unwritten() {
             let Some(entry) = self.queue.entry_mut(id) else { continue };
             let before = entry.lies;
-            match self.store.put(&mut entry.h, before) {
+            self.closed.lies(id, before);
+            match with_folders(&self.store, &mut made, |store| store.put(&mut entry.h, before)) {
                 Ok(Placed(lies)) => {
-                    self.moved(id, before, lies);
+                    self.moved(id, before, Some(lies));
                     self.queue.written(id, lies, now);
                 }
                 Err(error) => {
-                    self.queue.not_written(id, &error.to_string(), now);
+                    self.queue.not_written(id, &trouble::explained(&error), now);
                     if !self.queue.holds(id) {
                         self.store.forget_files(id);
                     }
                 }
             }
+        }
+        self.were_made(&made);
+        if !self.queue.unwritten().is_empty() {
+            return self.commit(now);
         }
         for mut effect in self.queue.effects() {
             self.drop_lost_files(&mut effect);
@@ -203,62 +196,41 @@ impl<F: Fs> Spooler<F> {
     }
 
     fn retry_disk(&mut self, now: Now) {
-        if self.queue.disk_retry_due(now) && !self.queue.touch_dirty() {
-            let path = self.store.scratch();
-            let probed = self.store.fs().create(&path).and_then(|mut file| {
-                let written = self.store.fs().write(&mut file, &[0; 4096]);
-                self.store.fs().remove(&path).and(written)
-            });
-            self.queue.disk_probed(probed.map_err(|error| error.to_string()), now);
-        }
-    }
-
-    fn pause(&mut self, reason: Option<String>, receipt: Receipt, now: Now) {
-        let before = self.queue.paused().cloned();
-        let since = before.as_ref().map_or(now.wall, |paused| paused.since);
-        let paused = Paused { since, reason: reason.or(before.and_then(|paused| paused.reason)) };
-        let result = self.store.pause(&paused).during("pausing").advise(MEND_PAUSE);
-        if result.is_ok() {
-            self.queue.set_paused(Some(paused), now);
-            self.queue.handle(Event::Tick, now);
-        }
-        let waiting = self.queue.waiting();
-        self.answer(receipt, result.map(|()| json!({ "waiting": waiting })));
-        self.commit(now);
-    }
-
-    fn resume(&mut self, receipt: Receipt, now: Now) {
-        let result = match self.queue.paused().cloned() {
-            Some(paused) => self.store.resume(&paused, now.wall).during("resuming").advise(MEND_PAUSE),
-            None => Ok(()),
-        };
-        let waiting = self.queue.waiting();
-        if result.is_ok() {
-            self.queue.set_paused(None, now);
-            self.queue.handle(Event::Tick, now);
-        }
-        self.answer(receipt, result.map(|()| json!({ "waiting": waiting })));
-        self.commit(now);
-    }
-
-    /// A person may also make or remove the file by hand.
-    fn see_pause_file(&mut self, now: Now) {
-        let there = self.store.fs().exists(&pause::file(self.store.root()));
-        if there.is_ok_and(|there| there == self.queue.paused().is_some()) {
+        if !self.queue.disk_retry_due(now) {
             return;
         }
-        let Ok(paused) = pause::read(self.store.fs(), self.store.root(), now.wall) else { return };
-        if let (Some(before), None) = (self.queue.paused(), &paused)
-            && let Err(error) = self.store.remember(before, now.wall)
-        {
-            tracing::warn!(%error, "remembering the pause that ended");
+        let made = self.store.make_folders();
+        self.were_made(made.as_deref().unwrap_or_default());
+        if !self.queue.touch_dirty() {
+            self.queue.disk_probed(self.store.probe().map_err(|error| trouble::explained(&error)), now);
         }
-        self.queue.set_paused(paused, now);
+    }
+
+    /// Does what needs the spool's folders, also where one is gone.
+    fn with_folders<T>(&mut self, act: impl FnMut(&Store<F>) -> io::Result<T>) -> io::Result<T> {
+        let mut made = Vec::new();
+        let done = with_folders(&self.store, &mut made, act);
+        self.were_made(&made);
+        done
+    }
+
+    /// Folders were gone, and are there again: so has to be what lay in them.
+    fn were_made(&mut self, made: &[PathBuf]) {
+        for path in made {
+            let text = format!("a folder of the spool was gone and was made again: {}", path.display());
+            self.effects.push(Effect::Warn { text, of: None });
+        }
+        for state in State::ALL.into_iter().filter(|state| made.iter().any(|path| path.ends_with(state.name()))) {
+            self.queue.write_anew(state);
+            if !state.is_open() {
+                self.list_closed();
+            }
+        }
     }
 
     fn prune(&mut self, ids: &[Id], receipt: Receipt) {
-        if let Err(error) = self.store.sync_open_folders().during("syncing the spool's folders") {
-            return self.answer(receipt, Err(error.hint("nothing was deleted")));
+        if let Err(error) = self.store.sync_open_folders().explain("syncing the spool's folders") {
+            return self.answer(receipt, Err(error));
         }
         let result = self.delete(ids);
         // One of the same id may be accepted next, which must not meet the old one again after a power cut.
@@ -274,53 +246,13 @@ impl<F: Fs> Spooler<F> {
                 if self.queue.holds(*id) || !there.is_ok_and(|there| there) {
                     continue;
                 }
-                let deleted = self.store.delete(*id, state).during(format_args!("deleting hand-off {id}"));
-                deleted.map_err(|error| error.hint("what was deleted before it stays deleted"))?;
-                *self.counter(state) = self.counter(state).saturating_sub(1);
-                self.closed_names = None;
+                self.closed.lies(*id, Some(state));
+                self.store.delete(*id, state).explain(format_args!("deleting hand-off {id}"))?;
+                self.moved(*id, Some(state), None);
                 pruned.push(*id);
             }
         }
         Ok(json!({ "pruned": pruned }))
-    }
-
-    fn count(&mut self) {
-        let ids = |state| self.store.count_ids(state);
-        let counts = ids(State::Done).and_then(|done| Ok((done, ids(State::Failed)?, self.store.count(CORRUPT)?)));
-        self.count_due = counts.is_err();
-        match counts {
-            Ok((done, failed, corrupt)) => {
-                (self.counts.done, self.counts.failed, self.counts.corrupt) = (done, failed, corrupt);
-                self.counted = true;
-            }
-            Err(error) => tracing::warn!(%error, "counting what is closed; it is tried again"),
-        }
-    }
-
-    fn counter(&mut self, state: State) -> &mut usize {
-        match state {
-            State::New => &mut self.counts.new,
-            State::Brain => &mut self.counts.brain,
-            State::Out => &mut self.counts.out,
-            State::Done => &mut self.counts.done,
-            State::Failed => &mut self.counts.failed,
-        }
-    }
-
-    fn moved(&mut self, id: Id, before: Option<State>, after: State) {
-        if before == Some(after) {
-            return;
-        }
-        if let Some(names) = self.closed_names.as_mut().filter(|_| !after.is_open()) {
-            names.push_str(&format!("{id}\n"));
-        }
-        let counted = self.counted;
-        for (state, up) in before.map(|state| (state, false)).into_iter().chain([(after, true)]) {
-            if state.is_open() || counted {
-                let n = self.counter(state);
-                *n = if up { *n + 1 } else { n.saturating_sub(1) };
-            }
-        }
     }
 
     fn answer(&mut self, receipt: Receipt, result: Result<serde_json::Value, Error>) {
@@ -332,12 +264,27 @@ impl<F: Fs> Spooler<F> {
     pub fn snapshot(&self, now: Now) -> Snapshot {
         Snapshot {
             counts: self.counts,
-            counted: self.counted,
+            counted: self.closed.counted,
             oldest_waiting: self.queue.oldest_waiting(now.wall),
             alarms: self.queue.alarms(),
             paused: self.queue.paused().cloned(),
             idle: self.queue.is_idle() && self.deferred.is_empty(),
         }
+    }
+}
+
+/// Does what needs the spool's folders; where one is gone, they are made again first. Says which those were.
+fn with_folders<F: Fs, T>(
+    store: &Store<F>,
+    made: &mut Vec<PathBuf>,
+    mut act: impl FnMut(&Store<F>) -> io::Result<T>,
+) -> io::Result<T> {
+    match act(store) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            made.extend(store.make_folders()?);
+            act(store)
+        }
+        done => done,
     }
 }
 

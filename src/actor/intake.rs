@@ -85,6 +85,12 @@ impl Intake {
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
+
+    /// How many were not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
 }
 
 fn size(frame: &Frame) -> usize {

@@ -10,7 +10,8 @@ use actix::prelude::*;
 use crate::config::Config;
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
 use crate::queue::{Effect, Event, Receipt};
-use crate::spool::pause;
+use crate::spool::closed::Listed;
+use crate::spool::{RealFs, pause, trouble};
 use crate::spooler::Snapshot;
 
 use super::wires::Wires;
@@ -50,7 +51,6 @@ impl Queue {
         self.show(snapshot);
         self.wires.supervisor.send(ToSupervisor::Recovered);
         self.give(Event::Tick);
-        self.give(Event::Count);
         for (number, text) in &*self.wires.notices.borrow() {
             self.give(Event::Notify { text: text.clone(), receipt: Receipt::Notice(*number) });
         }
@@ -60,6 +60,19 @@ impl Queue {
     fn pause_file_has_news(&self) -> bool {
         let there = pause::file(&self.wires.config().paths.spool()).symlink_metadata().is_ok();
         there != self.wires.board.borrow().queue.paused.is_some()
+    }
+
+    /// Lists what is closed, on a thread of its own: all else goes on meanwhile.
+    fn list(&self) {
+        let Some(worker) = self.worker.clone() else { return };
+        let root = self.wires.config().paths.spool();
+        let listing = std::thread::Builder::new().name("listing".to_owned()).spawn(move || {
+            let listed = Listed::read(&RealFs, &root).map_err(|error| trouble::explained(&error));
+            drop(worker.send(Event::Listed(listed)));
+        });
+        if let Err(error) = listing {
+            self.give(Event::Listed(Err(trouble::explained(&error))));
+        }
     }
 
     fn show(&self, snapshot: Snapshot) {
@@ -79,6 +92,7 @@ impl Queue {
             }
             Effect::Withdraw { side, token } => self.wires.side(side).send(ToSide::Withdraw(token)),
             Effect::Done(receipt) => self.wires.done(receipt),
+            Effect::List => self.list(),
             Effect::Answer(Receipt::Request(request), result) => {
                 self.wires.control.send(ToControl::Answer(request, result));
             }
@@ -93,7 +107,13 @@ impl Actor for Queue {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         match worker::start(&self.wires, ctx.address()) {
-            Ok(inbox) => self.worker = Some(inbox),
+            Ok(inbox) => {
+                self.worker = Some(inbox);
+                // Before it hears that a side is there, and pushes.
+                if self.wires.stopping.get() {
+                    self.give(Event::Drain);
+                }
+            }
             // Not from here: an actor that stops while it is started spins.
             Err(error) => ctx.notify(Word::Unusable(error)),
         }
@@ -110,7 +130,7 @@ impl Handler<Word> for Queue {
             Word::Done(effects, snapshot) => self.done(effects, snapshot),
             Word::Drained => self.wires.supervisor.send(ToSupervisor::Drained),
             Word::Unusable(error) => {
-                self.wires.stream.warn(&format!("the spool cannot be used: {error}"));
+                self.wires.stream.warn(&format!("the spool cannot be used: {}", error.with_advice()));
                 tracing::error!(%error, "recovering the spool");
                 ctx.stop();
             }

@@ -19,6 +19,7 @@ use crate::message::{Judge, ToControl, ToGuard, ToQueue, ToSide, ToSupervisor, T
 use crate::port::Verdict;
 use crate::queue::event::Sighted;
 use crate::queue::{Event, Now, Receipt};
+use crate::spool::lock::Place;
 use crate::stream::Stream;
 
 use super::board::Board;
@@ -148,10 +149,14 @@ pub struct Wires {
     intakes: [RefCell<Intake>; 2],
     /// What `status` shows.
     pub board: RefCell<Board>,
+    /// Whether the bridge stops: a Queue that is started again begins nothing then.
+    pub stopping: Cell<bool>,
     /// The breaker: a Guard that is started again stays tripped.
     pub breaker: RefCell<Breaker>,
     /// What the Guard has to say to the bot and the bot was not told yet, by number: it outlives the Queue.
     pub notices: RefCell<BTreeMap<u64, String>>,
+    /// The lock on the spool.
+    pub lock: Place,
     /// Held by whoever works on the spool, with the number of the Queue whose it is: one that fell may have left a
     /// thread there.
     pub spool: Arc<Mutex<u64>>,
@@ -171,7 +176,7 @@ pub struct Wires {
 impl Wires {
     /// Empty slots.
     #[must_use]
-    pub fn new(config: Arc<Config>, stream: Stream) -> Self {
+    pub fn new(config: Arc<Config>, stream: Stream, lock: Place) -> Self {
         let breaker = Breaker::new(config.relay.breaker_count, config.relay.breaker_window);
         Wires {
             queue: Slot::default(),
@@ -187,8 +192,10 @@ impl Wires {
             sides: Default::default(),
             intakes: Default::default(),
             board: RefCell::default(),
+            stopping: Cell::new(false),
             breaker: RefCell::new(breaker),
             notices: RefCell::default(),
+            lock,
             spool: Arc::default(),
             judge: Arc::new(Mutex::new(crate::port::Judge::of_this_user())),
             stream,

@@ -3,81 +3,11 @@
 //! The folder a hand-off lies in follows from its content ([`HandOff::state`]): whatever a crash leaves, recovery
 //! puts each file where its content says.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use super::{
-    Attachment, Failure, HandOff, Id, Origin, Outcome, OutcomeKind, Push, PushOutcome, Reason, Retry, SessionKey,
-    Source, VERSION,
-};
+use super::{Failure, HandOff, Id, Origin, Push, PushOutcome, Reason, Retry, SessionKey, Source, VERSION};
 
-/// Where a hand-off stands; the folder of the spool it lies in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Accepted, not pushed (or, after a `retry`, not pushed again).
-    New,
-    /// Pushed, no result yet.
-    Brain,
-    /// There is something in it that the bot (or, after a `cancel`, the brain) was not told yet.
-    Out,
-    /// Answered, and all told.
-    Done,
-    /// Given up, cancelled or refused.
-    Failed,
-}
-
-impl State {
-    /// All of them, in the order a hand-off goes through them.
-    pub const ALL: [State; 5] = [State::New, State::Brain, State::Out, State::Done, State::Failed];
-
-    /// The folder's name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            State::New => "new",
-            State::Brain => "brain",
-            State::Out => "out",
-            State::Done => "done",
-            State::Failed => "failed",
-        }
-    }
-
-    /// Whether the bridge still has something to do with hand-offs in this state.
-    #[must_use]
-    pub fn is_open(self) -> bool {
-        matches!(self, State::New | State::Brain | State::Out)
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for State {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        State::ALL.into_iter().find(|state| state.name() == name).ok_or_else(|| format!("no such state: {name}"))
-    }
-}
-
-/// How many messages that say the same are remembered. A brain that says it more often edits none of the others.
-const MAX_REPEATS: usize = 64;
-
-/// What a reply or an edit of the brain did to a hand-off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recorded {
-    /// It was added as this.
-    As(OutcomeKind),
-    /// The same had been recorded before.
-    Before,
-}
+pub use super::state::State;
 
 impl HandOff {
     /// A hand-off as it is when it is accepted.
@@ -243,68 +173,6 @@ impl HandOff {
             self.taken_back();
         }
     }
-
-    /// The brain has answered: so it had the last push, whatever was known of it.
-    pub fn answered(&mut self) {
-        if let Some(push) = self.pushes.last_mut().filter(|push| push.outcome == PushOutcome::Unknown) {
-            push.outcome = PushOutcome::Sent;
-            push.why = None;
-        }
-    }
-
-    /// The messages of the brain that answered it.
-    pub fn answers(&self) -> impl Iterator<Item = &str> {
-        self.results.iter().flat_map(|r| std::iter::once(&r.message).chain(&r.repeats)).map(String::as_str)
-    }
-
-    /// Records a reply of the brain. One that says the same as one before (of replies with files only the message
-    /// tells) is not told again, and its message is remembered.
-    pub fn record_reply(
-        &mut self,
-        message: &str,
-        text: String,
-        files: Vec<Attachment>,
-        now: OffsetDateTime,
-    ) -> Recorded {
-        if self.answers().any(|known| known == message) {
-            return Recorded::Before;
-        }
-        let same = |r: &&mut Outcome| files.is_empty() && r.files.is_empty() && r.text == text;
-        if let Some(before) = self.results.iter_mut().find(same) {
-            if before.repeats.len() < MAX_REPEATS {
-                before.repeats.push(message.to_owned());
-            }
-            return Recorded::Before;
-        }
-        let kind = if self.results.is_empty() { OutcomeKind::Result } else { OutcomeKind::FollowUp };
-        self.results.push(Outcome { files, ..Outcome::new(kind, message, text, now) });
-        Recorded::As(kind)
-    }
-
-    /// Records an edit of one of the brain's replies.
-    pub fn record_edit(&mut self, message: &str, text: String, now: OffsetDateTime) -> Recorded {
-        if self.results.iter().any(|r| r.message == message && r.text == text) {
-            return Recorded::Before;
-        }
-        self.results.push(Outcome::new(OutcomeKind::Correction, message, text, now));
-        Recorded::As(OutcomeKind::Correction)
-    }
-}
-
-impl Outcome {
-    fn new(kind: OutcomeKind, message: &str, text: String, at: OffsetDateTime) -> Self {
-        Outcome {
-            kind,
-            text,
-            at,
-            message: message.to_owned(),
-            repeats: Vec::new(),
-            files: Vec::new(),
-            pushes: Vec::new(),
-            told: None,
-            unknown: Default::default(),
-        }
-    }
 }
 
 impl Push {
@@ -327,6 +195,8 @@ mod tests {
     use time::macros::datetime;
 
     use super::*;
+    use crate::handoff::OutcomeKind;
+    use crate::handoff::answers::Recorded;
 
     const NOW: OffsetDateTime = datetime!(2026-11-30 10:00 UTC);
 
@@ -420,18 +290,6 @@ mod tests {
             (2, 1),
             "a session that ended with it counts, the relay's stop not"
         );
-    }
-
-    #[test]
-    fn the_same_answer_twice_is_recorded_once() {
-        let mut h = hand_off();
-        h.record_reply("m1-1", "done".into(), vec![], NOW);
-        assert_eq!(h.record_reply("m1-1", "other".into(), vec![], NOW), Recorded::Before);
-        assert_eq!(h.record_reply("m1-2", "done".into(), vec![], NOW), Recorded::Before);
-        assert_eq!(h.answers().collect::<Vec<_>>(), ["m1-1", "m1-2"], "either may be edited");
-        assert_eq!(h.record_edit("m1-1", "done".into(), NOW), Recorded::Before);
-        assert_eq!(h.record_edit("m1-1", "done!".into(), NOW), Recorded::As(OutcomeKind::Correction));
-        assert_eq!(h.record_edit("m1-1", "done!".into(), NOW), Recorded::Before);
     }
 
     #[test]

@@ -9,9 +9,10 @@ use crate::config::Side;
 use crate::error::{During, Error, Result};
 use crate::hook::{NamedFile, Record, VERSION, What};
 use crate::queue::Incoming;
+use crate::spool::document::is_its_own_fault;
 use crate::spool::fs::private_dir;
 use crate::spool::recover::Quarantined;
-use crate::spool::store::{CORRUPT, INBOX, is_its_own_fault};
+use crate::spool::store::{CORRUPT, INBOX};
 use crate::spool::{Fs, RealFs};
 
 use super::{COPIES, OVERFLOW, RECORD, SCRATCH, gone};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::error::{Error, Result};
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id, Push};
 
@@ -131,7 +132,7 @@ impl Queue {
     }
 
     /// A hand-off could not be written: a decision is undone, a fact is kept and written later.
-    pub fn not_written(&mut self, id: Id, why: &str, now: Now) {
+    pub fn not_written(&mut self, id: Id, why: &Error, now: Now) {
         let Some(at) = self.touched.iter().position(|touch| touch.id == id) else { return };
         let touch = self.touched.remove(at);
         self.steps.retain(|step| step.owner != Some(id));
@@ -166,20 +167,28 @@ impl Queue {
 
     /// A hand-off could not be moved into its folder: that is tried again.
     pub(super) fn is_misplaced(&mut self, id: Id, now: Now) {
-        if let Some(entry) = self.book.get_mut(id) {
-            entry.dirty = true;
+        let Some(entry) = self.book.get_mut(id) else { return };
+        entry.dirty = true;
+        let why = Error::failed(format!("hand-off {id} cannot be moved into {}/", entry.h.state()));
+        self.trouble(&why.hint("see the bridge's log for why (`journalctl --user -u anna-relay`)"), now);
+    }
+
+    /// A folder with hand-offs was gone, and they with it: they are written once more.
+    pub fn write_anew(&mut self, lies: State) {
+        let gone = self.book.ids().filter(|id| self.book.get(*id).is_some_and(|entry| entry.lies == Some(lies)));
+        for id in gone.collect::<Vec<_>>() {
+            self.change(id, true, |_| {});
         }
-        self.trouble("a hand-off could not be moved into its folder", now);
     }
 
     /// The disk did not do what it should: it is tried again soon, and nothing is begun until then.
-    fn trouble(&mut self, why: &str, now: Now) {
+    fn trouble(&mut self, why: &Error, now: Now) {
         if self.trouble.is_none() {
-            self.warn(None, format!("the spool cannot be written: {why}"));
+            self.warn(None, format!("the spool cannot be written: {}", why.with_advice()));
             self.relapses += 1;
         }
         let pause = DISK_RETRY * 2_u32.pow(self.relapses.saturating_sub(1).min(MAX_DISK_DOUBLINGS));
-        self.trouble = Some(Trouble { why: why.to_owned(), next_try: now.mono + pause });
+        self.trouble = Some(Trouble { why: why.to_string(), next_try: now.mono + pause });
     }
 
     /// The disk takes writes again, and has all it did not take before.
@@ -213,7 +222,7 @@ impl Queue {
     }
 
     /// The disk was tried, with nothing to write.
-    pub fn disk_probed(&mut self, result: Result<(), String>, now: Now) {
+    pub fn disk_probed(&mut self, result: Result<()>, now: Now) {
         match result {
             Ok(()) => self.end_trouble(),
             Err(why) => self.trouble(&why, now),

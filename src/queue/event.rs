@@ -11,6 +11,7 @@ use crate::control::wire::Activity;
 use crate::error::Error;
 use crate::handoff::words::Part;
 use crate::handoff::{Id, Origin, SessionKey};
+use crate::spool::closed::Listed;
 
 use super::Settings;
 
@@ -196,8 +197,8 @@ pub enum Event {
         /// Who.
         receipt: Receipt,
     },
-    /// Count what lies in the folders that a start does not read.
-    Count,
+    /// The folders that a start does not read were listed, or why not.
+    Listed(Result<Listed, Error>),
     /// The bridge stops: begin nothing any more.
     Drain,
 }
@@ -284,6 +285,8 @@ pub enum Effect {
         /// Which.
         token: Token,
     },
+    /// List the folders that a start does not read. Answered by [`Event::Listed`].
+    List,
     /// A line for the stream.
     Note {
         /// What happened.

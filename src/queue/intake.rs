@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::config::Side;
 use crate::error::Error;
-use crate::handoff::life::Recorded;
+use crate::handoff::answers::Recorded;
 use crate::handoff::{HandOff, Id, Origin, Reason, words};
 use crate::text::for_event;
 
@@ -73,11 +73,12 @@ impl Queue {
     }
 
     /// What is done instead of accepting, if the disk does not take it.
-    pub(super) fn fall_out(&mut self, fallout: Fallout, why: &str, now: Now) {
+    pub(super) fn fall_out(&mut self, fallout: Fallout, why: &Error, now: Now) {
         match fallout {
             Fallout::Answer { receipt, doing } => {
+                let advice = why.advice().map(|advice| format!("{advice}, then ")).unwrap_or_default();
                 let error =
-                    Error::failed(format!("{doing}: {why}")).hint("nothing was changed; make room and do it again");
+                    Error::failed(format!("{doing}: {why}")).hint(format!("nothing was changed; {advice}do it again"));
                 self.steps.push(super::Step { owner: None, effect: Effect::Answer(receipt, Err(error)) });
             }
             Fallout::RefuseBot { receipt, text } => {
@@ -98,7 +99,7 @@ impl Queue {
     }
 
     /// Refuses a hand-off of which the disk does not say whether it is known.
-    pub fn turn_away(&mut self, arrival: Arrival, by_breaker: bool, why: &str, now: Now) {
+    pub fn turn_away(&mut self, arrival: Arrival, by_breaker: bool, why: &Error, now: Now) {
         let Arrival { receipt, text, from, .. } = arrival;
         let fallout = match from {
             Origin::Script => Fallout::Answer { receipt, doing: "accepting the hand-off".to_owned() },

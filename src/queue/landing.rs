@@ -145,32 +145,6 @@ impl Queue {
             entry.bot.not_before = now.mono + back_off(failures);
         }
     }
-
-    fn notice_landed(&mut self, key: u64, pushed: Pushed, now: Now) {
-        let Some(at) = self.notices.iter().position(|notice| notice.key == key) else { return };
-        match pushed {
-            Pushed::Confirmed => self.drop_notice(at),
-            Pushed::Failed { why, permanent: true } => {
-                self.drop_notice(at);
-                self.warn(None, format!("the bot's fakechat refused a notice: {why}"));
-            }
-            // It did not fail: it goes as soon as there is room.
-            Pushed::NotTried => self.notices[at].in_flight = false,
-            _ => {
-                let notice = &mut self.notices[at];
-                notice.attempts += 1;
-                notice.in_flight = false;
-                notice.not_before = now.mono + back_off(notice.attempts as usize);
-            }
-        }
-    }
-
-    /// Nothing more is to be done about a notice.
-    pub(super) fn drop_notice(&mut self, at: usize) {
-        if let Some(notice) = self.notices.remove(at) {
-            self.done(None, notice.receipt);
-        }
-    }
 }
 
 /// Whether a push of several parts failed: then that its first part was seen does not make it whole.

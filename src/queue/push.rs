@@ -8,8 +8,8 @@ use crate::handoff::{HandOff, Id, Push, PushOutcome, Reason, SessionKey};
 use crate::text::count;
 
 use super::disk::Place;
-use super::event::{Effect, Now, Pushed, Receipt, Token, Upload};
-use super::{About, Cargo, MAX_NOTICES, Notice, Peer, Queue, Step};
+use super::event::{Effect, Now, Pushed, Token, Upload};
+use super::{Cargo, Queue, Step};
 
 /// The wait after a first failed push; it doubles with each further one.
 pub(super) const BACK_OFF: Duration = Duration::from_secs(1);
@@ -17,6 +17,27 @@ pub(super) const BACK_OFF: Duration = Duration::from_secs(1);
 const SENT_AGAIN: &str = " (sent again: if already told, say nothing)";
 /// The longest wait between pushes.
 const MAX_BACK_OFF: Duration = Duration::from_secs(60);
+
+/// A side, as far as pushing to it goes.
+#[derive(Debug, Default)]
+pub(super) struct Peer {
+    pub online: bool,
+    pub session: Option<SessionKey>,
+    /// The pushes whose POSTs have not ended, in their order.
+    pub posting: Vec<Token>,
+    /// Whether the one that is posted takes long: what had been begun ahead of its turn came back.
+    pub slow: bool,
+}
+
+/// How many pushes a side has at a time whose POSTs have not ended: one that is posted, and the next, which is written
+/// meanwhile, so that a long queue waits for the disk or for the wire, not for one after the other.
+const AHEAD: usize = 2;
+
+impl Peer {
+    pub fn has_room(&self) -> bool {
+        self.online && self.posting.len() < if self.slow { 1 } else { AHEAD }
+    }
+}
 
 /// How long to wait after the `n`th failure in a row.
 pub(super) fn back_off(n: usize) -> Duration {
@@ -110,19 +131,6 @@ impl Queue {
         self.launch(Side::Brain, Cargo::TakeBack { id }, vec![Upload { id: self.issue(now), part }]);
     }
 
-    fn push_notice(&mut self, now: Now) -> bool {
-        let due = |notice: &&mut Notice| !notice.in_flight && notice.not_before <= now.mono;
-        let Some(notice) = self.notices.iter_mut().find(due) else { return false };
-        notice.in_flight = true;
-        let (key, text) = (notice.key, words::notice(&notice.text));
-        self.launch(
-            Side::Bot,
-            Cargo::Notice { key },
-            vec![Upload { id: self.issue(now), part: Part { text, file: None } }],
-        );
-        true
-    }
-
     fn push_to_bot(&mut self, now: Now) {
         if self.is_blocked(now) {
             return;
@@ -155,7 +163,7 @@ impl Queue {
         self.launch(Side::Bot, cargo, uploads);
     }
 
-    fn launch(&mut self, side: Side, cargo: Cargo, uploads: Vec<Upload>) {
+    pub(super) fn launch(&mut self, side: Side, cargo: Cargo, uploads: Vec<Upload>) {
         let token = Token(self.next_token);
         self.next_token += 1;
         self.flights.insert(token, (side, cargo));
@@ -205,29 +213,6 @@ impl Queue {
             if self.flights.get(&token).is_some_and(|(_, cargo)| which(*cargo)) {
                 self.steps.push(Step { owner: None, effect: Effect::Withdraw { side, token } });
             }
-        }
-    }
-
-    /// Has something said to the bot.
-    pub(super) fn notify(&mut self, text: String, about: About, now: Now) {
-        if self.notices.len() >= MAX_NOTICES {
-            self.drop_notice(0);
-        }
-        self.next_token += 1;
-        let key = self.next_token;
-        let notice =
-            Notice { key, text, about, receipt: Receipt::None, attempts: 0, in_flight: false, not_before: now.mono };
-        self.notices.push_back(notice);
-    }
-
-    /// Has something said to the bot, once for that receipt.
-    pub(super) fn notify_for(&mut self, text: String, receipt: Receipt, now: Now) {
-        if receipt != Receipt::None && self.notices.iter().any(|notice| notice.receipt == receipt) {
-            return;
-        }
-        self.notify(text, About::Event, now);
-        if let Some(notice) = self.notices.back_mut() {
-            notice.receipt = receipt;
         }
     }
 }

@@ -11,6 +11,7 @@ use time::macros::datetime;
 
 use super::event::{Arrival, Reply, Upload};
 use super::*;
+use crate::error::Error;
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Origin, PushOutcome};
 
@@ -86,13 +87,13 @@ impl Rig {
     /// Gives the queue an event, and does what follows.
     fn event(&mut self, event: Event) {
         if matches!(event, Event::Tick) && self.queue.disk_retry_due(self.now) && !self.queue.touch_dirty() {
-            let probed = if self.broken { Err("full".to_owned()) } else { Ok(()) };
+            let probed = if self.broken { Err(Error::failed("full")) } else { Ok(()) };
             self.queue.disk_probed(probed, self.now);
         }
         self.queue.handle(event, self.now);
         for id in self.queue.unwritten() {
             if self.broken {
-                self.queue.not_written(id, "full", self.now);
+                self.queue.not_written(id, &Error::failed("full"), self.now);
             } else {
                 self.writes += 1;
                 let lies = self.queue.entry_mut(id).unwrap().h.state();
@@ -107,6 +108,7 @@ impl Rig {
                 Effect::Done(receipt) => self.done.push(receipt),
                 Effect::Answer(receipt, result) => self.answers.push((receipt, result.is_ok())),
                 Effect::Withdraw { token, .. } => self.withdrawn.push(token),
+                Effect::List => unreachable!("that is the spooler's"),
             }
         }
     }

@@ -87,11 +87,6 @@ impl Queue {
         );
     }
 
-    /// Word about something that is over is not said any more.
-    fn retract(&mut self, about: About) {
-        self.notices.retain(|notice| notice.about != about || notice.in_flight);
-    }
-
     /// The brain's session does something else than before.
     pub(super) fn brain_does(&mut self, doing: Doing) {
         let Doing { session, status, since, waiting_for: what } = doing;

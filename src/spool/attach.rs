@@ -7,6 +7,7 @@ use crate::handoff::{Attachment, Id};
 
 use super::fs::Fs;
 use super::store::{FILES, Store};
+use super::trouble::On;
 
 /// The longest name of a kept file, in bytes: file systems take 255.
 pub(super) const MAX_NAME: usize = 120;
@@ -17,15 +18,16 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// It stays where it was.
     pub fn adopt(&self, id: Id, name: &str, from: &Path, bytes: u64) -> io::Result<Attachment> {
+        self.check_lock()?;
         let folder = self.dir(FILES).join(id.to_string());
-        self.fs().make_dir(&folder)?;
+        self.fs().make_dir(&folder).on(&folder)?;
         let safe = safe_name(name);
         let mut n = 1;
         while self.fs().exists(&folder.join(numbered(n, &safe)))? {
             n += 1;
         }
         let kept = numbered(n, &safe);
-        self.fs().rename(from, &folder.join(&kept))?;
+        self.fs().rename(from, &folder.join(&kept)).on(from)?;
         for dir in [&folder, &self.dir(FILES)] {
             self.sync(dir);
         }

@@ -125,7 +125,7 @@ impl Fs for RealFs {
     fn is_lost(&self, path: &Path) -> bool {
         match open_sized(path) {
             Ok((_, len)) => len == 0,
-            Err(error) => super::store::is_its_own_fault(&error),
+            Err(error) => super::document::is_its_own_fault(&error),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A lock is `flock` on a file, so the kernel releases it with the process, however that ends, and a stale file
 //! blocks nobody. The file says who holds it, for a person.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Advise, During, Error, Kind, Result};
 
 use super::fs::private_dir;
+use super::trouble::{NotOurs, On};
 
 /// How long a command's short hold on a lock is waited for: it writes one hand-off, which takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,10 +53,40 @@ impl Owner {
     }
 }
 
+/// The file that a lock is on: the name may lead to another one later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    device: u64,
+    inode: u64,
+}
+
+impl Place {
+    fn of(meta: &Metadata) -> Self {
+        Place { device: meta.dev(), inode: meta.ino() }
+    }
+
+    /// Whether the spool there is the one with this lock. One that was moved away, or another in its place, is not for
+    /// the process that holds it: someone else may have locked that.
+    ///
+    /// # Errors
+    /// It is not, or the disk does not say.
+    pub(super) fn check(self, root: &Path) -> io::Result<()> {
+        let path = file(root);
+        let lost = |path: &Path, what| Err(io::Error::other(NotOurs { path: path.to_owned(), what }));
+        match std::fs::symlink_metadata(&path) {
+            Ok(meta) if Place::of(&meta) == self => Ok(()),
+            Ok(_) => lost(&path, "it is not this bridge's any more"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !root.exists() => lost(root, "the spool is gone"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => lost(&path, "the lock is gone"),
+            Err(error) => Err(error).on(&path),
+        }
+    }
+}
+
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
     /// A file to remove with it.
     passing: Option<PathBuf>,
 }
@@ -79,7 +110,15 @@ impl Lock {
     /// # Errors
     /// Of kind [`Kind::Busy`] if a bridge has it.
     pub fn spool(root: &Path, role: Role) -> Result<Lock> {
-        Lock::take(&root.join("lock"), role, &format!("the spool {}", root.display()), None)
+        Lock::take(&file(root), role, &format!("the spool {}", root.display()), None)
+    }
+
+    /// Where it is.
+    ///
+    /// # Errors
+    /// The disk does not say.
+    pub fn place(&self) -> Result<Place> {
+        self.file.metadata().map(|meta| Place::of(&meta)).during("looking at the lock")
     }
 
     /// Takes the lock on a port of this machine.
@@ -125,15 +164,19 @@ impl Lock {
             // The lock is held all the same; only what it tells a person is missing (a full disk, say).
             tracing::warn!(%error, "writing who holds {}", path.display());
         }
-        Ok(Lock { _file: file, passing: passing.map(|_| path.to_owned()) })
+        Ok(Lock { file, passing: passing.map(|_| path.to_owned()) })
     }
+}
+
+/// The file of a spool's lock.
+fn file(root: &Path) -> PathBuf {
+    root.join("lock")
 }
 
 /// Whether the file is still the one of that name.
 fn is_at(file: &File, path: &Path) -> bool {
-    let named = std::fs::symlink_metadata(path).map(|meta| (meta.dev(), meta.ino()));
-    let held = file.metadata().map(|meta| (meta.dev(), meta.ino()));
-    matches!((named, held), (Ok(named), Ok(held)) if named == held)
+    let (named, held) = (std::fs::symlink_metadata(path), file.metadata());
+    matches!((named, held), (Ok(named), Ok(held)) if Place::of(&named) == Place::of(&held))
 }
 
 fn owner(file: &mut File) -> Option<Owner> {
@@ -183,6 +226,26 @@ mod tests {
         let bridge = std::thread::spawn(move || Lock::spool(&path, Role::Bridge).map(drop));
         drop(command);
         bridge.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_spool_that_was_moved_replaced_or_lost_its_lock_is_not_the_one_that_was_locked() {
+        let dir = tempfile::tempdir().unwrap();
+        let [root, away] = ["relay", "away"].map(|name| dir.path().join(name));
+        std::fs::create_dir(&root).unwrap();
+        let lock = Lock::spool(&root, Role::Bridge).unwrap();
+        let place = lock.place().unwrap();
+        place.check(&root).unwrap();
+        let why = || place.check(&root).unwrap_err().to_string();
+        std::fs::rename(&root, &away).unwrap();
+        assert_eq!(why(), format!("{}: the spool is gone", root.display()));
+        std::fs::create_dir(&root).unwrap();
+        assert_eq!(why(), format!("{}: the lock is gone", file(&root).display()));
+        std::fs::copy(file(&away), file(&root)).unwrap();
+        assert_eq!(why(), format!("{}: it is not this bridge's any more", file(&root).display()));
+        std::fs::remove_dir_all(&root).unwrap();
+        std::fs::rename(&away, &root).unwrap();
+        place.check(&root).unwrap();
     }
 
     #[test]

@@ -9,8 +9,10 @@ use time::OffsetDateTime;
 
 use crate::control::wire::Paused;
 
+use super::document::is_its_own_fault;
 use super::fs::Fs;
-use super::store::{Store, TMP, is_its_own_fault};
+use super::store::{Store, TMP};
+use super::trouble::On;
 
 /// How many ended pauses are remembered: more than a year of nights.
 const REMEMBERED: usize = 500;
@@ -64,7 +66,7 @@ pub fn read(fs: &impl Fs, root: &Path, now: OffsetDateTime) -> io::Result<Option
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(Some(Paused { since: now, reason: None })),
-        Err(error) => Err(error),
+        Err(error) => Err(error).on(&file(root)),
     }
 }
 
@@ -99,7 +101,7 @@ impl<F: Fs> Store<F> {
     pub fn resume(&self, paused: &Paused, now: OffsetDateTime) -> io::Result<()> {
         self.remember(paused, now)?;
         match self.fs().remove(&file(self.root())) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).on(&file(self.root())),
             // A person may have removed it by hand.
             _ => self.sync(self.root()),
         }
@@ -122,10 +124,10 @@ impl<F: Fs> Store<F> {
     fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let tmp = self.root().join(TMP).join(crate::handoff::Id::now().to_string());
         let write = || {
-            let mut file = self.fs().create(&tmp)?;
-            self.fs().write(&mut file, bytes)?;
-            self.fs().sync(&file)?;
-            self.fs().rename(&tmp, path)
+            self.check_lock()?;
+            let mut file = self.fs().create(&tmp).on(&tmp)?;
+            self.fs().write(&mut file, bytes).and_then(|()| self.fs().sync(&file)).on(&tmp)?;
+            self.fs().rename(&tmp, path).on(path)
         };
         write().inspect_err(|_| self.clear_away(&tmp))?;
         self.sync(self.root());

@@ -9,8 +9,9 @@ use crate::error::{Advise, During, Error, Result};
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id};
 
+use super::document::id_of;
 use super::fs::{Fs, RealFs};
-use super::store::{CORRUPT, Store, id_of};
+use super::store::{CORRUPT, Store};
 
 /// What to do where it cannot be read.
 const MEND: &str = "look at what lies there; `anna-relay check` says where `paths.state` is";

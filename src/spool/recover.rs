@@ -9,8 +9,9 @@ use crate::error::{Advise, During, Error, Result};
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id};
 
+use super::document::{id_of, is_its_own_fault, parse};
 use super::fs::Fs;
-use super::store::{CORRUPT, MEND, Placed, Store, TMP, id_of, is_its_own_fault, parse};
+use super::store::{CORRUPT, MEND, Placed, Store, TMP};
 
 /// The longest name, in bytes, that is kept in `corrupt/`: file systems take 255, and a number may follow.
 const MAX_CORRUPT_NAME: usize = 240;

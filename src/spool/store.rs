@@ -3,13 +3,16 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use crate::error::{Advise, During, Result};
 use crate::handoff::life::State;
-use crate::handoff::{HandOff, Id, VERSION};
+use crate::handoff::{HandOff, Id};
 
-use super::fs::{Fs, RealFs, private_dir};
+use super::document::{id_of, parse};
+use super::fs::{Fs, RealFs};
+use super::lock::Place;
+use super::replaced::MAX_REPLACED_LEN;
+use super::trouble::On;
 
 pub use super::attach::safe_name;
 
@@ -30,11 +33,6 @@ pub(super) const MEND: &str = "mend the disk, make it a folder of this user, or 
 /// The largest file that goes along (fakechat's own limit for a reply's file, facts page).
 pub const MAX_FILE: u64 = 50 * 1024 * 1024;
 
-/// How many replaced files are kept at most, for a time with nothing else to do. More go two at a write.
-const MAX_REPLACED: usize = 64;
-/// Longer ones than this, in bytes, are freed at once, for they would take the room that something new needs.
-const MAX_REPLACED_LEN: usize = 256 * 1024;
-
 /// The folder a hand-off came to lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed(pub State);
@@ -44,37 +42,16 @@ pub struct Placed(pub State);
 pub struct Store<F: Fs = RealFs> {
     root: PathBuf,
     fs: F,
-    /// Second names, in `tmp/`, of files that were replaced. To free a file takes some disks as long as to write one,
-    /// and nobody has to wait for it.
-    replaced: Mutex<VecDeque<PathBuf>>,
-}
-
-impl Store<RealFs> {
-    /// Opens the spool, making its folders.
-    ///
-    /// # Errors
-    /// Says which folder cannot be had, and why.
-    pub fn open(root: &Path) -> Result<Self> {
-        let new: Vec<&Path> = root.ancestors().take_while(|path| !path.exists()).collect();
-        let below = State::ALL.map(State::name).into_iter().chain([CORRUPT, TMP, FILES, INBOX, LOG]);
-        for path in std::iter::once(root.to_owned()).chain(below.map(|name| root.join(name))) {
-            private_dir(&path).during(format_args!("opening the spool folder {}", path.display())).advise(MEND)?;
-        }
-        // What lies in a folder is only as durable as the folder.
-        for path in std::iter::once(root).chain(new.iter().filter_map(|path| path.parent())) {
-            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-            if let Err(error) = RealFs.sync_dir(path) {
-                tracing::warn!(%error, "syncing the folder {}", path.display());
-            }
-        }
-        Ok(Store::on(root, RealFs))
-    }
+    /// What was replaced and is freed later.
+    pub(super) replaced: Mutex<VecDeque<PathBuf>>,
+    /// The lock that this process holds on it, where that may get lost: nothing is written without it.
+    pub(super) lock: Option<Place>,
 }
 
 impl<F: Fs> Store<F> {
     /// A spool whose folders are there already.
     pub fn on(root: &Path, fs: F) -> Self {
-        Store { root: root.to_owned(), fs, replaced: Mutex::default() }
+        Store { root: root.to_owned(), fs, replaced: Mutex::default(), lock: None }
     }
 
     /// Where it lies.
@@ -106,12 +83,13 @@ impl<F: Fs> Store<F> {
         let lies = lies.unwrap_or(belongs);
         let tmp = self.dir(TMP).join(format!("{}.{}", h.id, h.rev));
         let at = if lies.is_open() { lies } else { belongs };
-        let committed = self.write(&tmp, h).and_then(|len| {
+        let committed = self.check_lock().and_then(|()| self.write(&tmp, h)).and_then(|len| {
             self.reopen(h.id, lies, at)?;
             if h.rev > 1 && len <= MAX_REPLACED_LEN {
                 self.keep_replaced(&self.path(at, h.id), tmp.with_extension(format!("{}.old", h.rev)));
             }
-            self.fs.rename(&tmp, &self.path(at, h.id)).inspect_err(|_| self.close_again(h.id, lies, at))
+            let to = self.path(at, h.id);
+            self.fs.rename(&tmp, &to).on(&to).inspect_err(|_| self.close_again(h.id, lies, at))
         });
         if let Err(error) = committed {
             h.rev -= 1;
@@ -133,44 +111,25 @@ impl<F: Fs> Store<F> {
         let mut file = match self.fs.create(path) {
             // A write that failed, and then could not be cleared away.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.fs.remove(path)?;
-                self.fs.create(path)?
+                self.fs.remove(path).and_then(|()| self.fs.create(path))
             }
-            created => created?,
-        };
-        self.fs.write(&mut file, &bytes)?;
-        self.fs.sync(&file)?;
+            created => created,
+        }
+        .on(path)?;
+        self.fs.write(&mut file, &bytes).and_then(|()| self.fs.sync(&file)).on(path)?;
         Ok(bytes.len())
-    }
-
-    /// Keeps what is replaced next. Where that cannot be, it is freed at once, and that takes longer.
-    fn keep_replaced(&self, path: &Path, old: PathBuf) {
-        let kept = self.fs.link(path, &old).is_ok();
-        let mut replaced = self.replaced();
-        replaced.extend(kept.then_some(old));
-        let over = replaced.len().saturating_sub(MAX_REPLACED).min(2);
-        replaced.drain(..over).for_each(|old| self.clear_away(&old));
-    }
-
-    fn replaced(&self) -> MutexGuard<'_, VecDeque<PathBuf>> {
-        self.replaced.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether there is something to [`tidy`](Self::tidy).
-    pub fn is_untidy(&self) -> bool {
-        !self.replaced().is_empty()
-    }
-
-    /// Frees what was replaced.
-    pub fn tidy(&self) {
-        self.replaced().drain(..).for_each(|old| self.clear_away(&old));
     }
 
     /// Moves a hand-off, as it is, out of a folder that a start does not look through.
     fn reopen(&self, id: Id, lies: State, to: State) -> io::Result<()> {
-        match lies != to {
-            true => self.fs.rename(&self.path(lies, id), &self.path(to, id)),
-            false => Ok(()),
+        if lies == to {
+            return Ok(());
+        }
+        let from = self.path(lies, id);
+        match self.fs.rename(&from, &self.path(to, id)) {
+            // It was removed by hand: what is written now is all there is.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            moved => moved.on(&from),
         }
     }
 
@@ -211,7 +170,8 @@ impl<F: Fs> Store<F> {
         State::ALL
             .into_iter()
             .filter(|state| state.is_open())
-            .try_for_each(|state| self.fs.sync_dir(&self.dir(state.name())))
+            .map(|state| self.dir(state.name()))
+            .try_for_each(|dir| self.fs.sync_dir(&dir).on(&dir))
     }
 
     /// Syncs a folder after the commit point: what is done is done, also if it may not outlast a power cut.
@@ -226,14 +186,16 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// It is there but cannot be read.
     pub fn load(&self, id: Id, among: &[State]) -> io::Result<Option<(HandOff, State)>> {
+        self.check_lock()?;
         for state in among {
-            match self.fs.read(&self.path(*state, id)) {
+            let path = self.path(*state, id);
+            match self.fs.read(&path) {
                 Ok(bytes) => {
-                    let h = parse(&bytes, id).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
-                    return Ok(Some((h, *state)));
+                    let h = parse(&bytes, id).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why));
+                    return Ok(Some((h.on(&path)?, *state)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(error).on(&path),
             }
         }
         Ok(None)
@@ -250,29 +212,16 @@ impl<F: Fs> Store<F> {
         Ok(ids)
     }
 
-    /// How many ids there are in a folder.
-    ///
-    /// # Errors
-    /// Those of reading the folder.
-    pub fn count_ids(&self, state: State) -> io::Result<usize> {
-        let names = self.fs.list(&self.dir(state.name()))?;
-        Ok(names.iter().filter(|name| id_of(name).is_some()).count())
-    }
-
-    /// How many things lie in a folder.
-    ///
-    /// # Errors
-    /// Those of reading the folder.
-    pub fn count(&self, folder: &str) -> io::Result<usize> {
-        self.fs.entries(&self.dir(folder)).map(|names| names.len())
-    }
-
     /// Whether a hand-off of that id lies in `done/` or `failed/`.
     ///
     /// # Errors
     /// Those of looking.
     pub fn is_closed(&self, id: Id) -> io::Result<bool> {
-        Ok(self.fs.exists(&self.path(State::Done, id))? || self.fs.exists(&self.path(State::Failed, id))?)
+        let lies_in = |state| {
+            let path = self.path(state, id);
+            self.fs.exists(&path).on(&path)
+        };
+        Ok(lies_in(State::Done)? || lies_in(State::Failed)?)
     }
 
     /// Deletes a hand-off with its files. Files first: without its document nothing would name them.
@@ -280,11 +229,13 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// What is left can be deleted by doing it again.
     pub fn delete(&self, id: Id, state: State) -> io::Result<()> {
+        self.check_lock()?;
         let files = self.dir(FILES).join(id.to_string());
-        if self.fs.exists(&files)? {
-            self.fs.remove_dir(&files)?;
+        if self.fs.exists(&files).on(&files)? {
+            self.fs.remove_dir(&files).on(&files)?;
         }
-        self.fs.remove(&self.path(state, id))
+        let document = self.path(state, id);
+        self.fs.remove(&document).on(&document)
     }
 
     /// Removes a file of `tmp/` whose writing failed; what cannot be removed goes with the next start.
@@ -302,57 +253,6 @@ impl<F: Fs> Store<F> {
     pub fn is_scratch(&self, path: &Path) -> bool {
         path.parent() == Some(&self.dir(TMP))
     }
-}
-
-impl<F: Fs> Drop for Store<F> {
-    fn drop(&mut self) {
-        self.tidy();
-    }
-}
-
-/// Whether reading failed because of what the entry is, not because of the disk or this process.
-pub(crate) fn is_its_own_fault(error: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidData, InvalidInput, IsADirectory, NotFound, PermissionDenied};
-    matches!(error.kind(), InvalidData | InvalidInput | IsADirectory | NotFound | PermissionDenied)
-}
-
-/// Reads a hand-off that has to be the one named.
-pub(super) fn parse(bytes: &[u8], id: Id) -> std::result::Result<HandOff, String> {
-    let h: HandOff = serde_json::from_slice(bytes).map_err(|error| format!("it is not a hand-off: {error}"))?;
-    if h.v != VERSION {
-        return Err(format!("its format is version {}, and this program reads version {VERSION}", h.v));
-    }
-    if h.id != id {
-        return Err(format!("it holds another hand-off, {}", h.id));
-    }
-    if h.rev > u64::MAX / 2 {
-        return Err("its `rev` leaves no room for further writes".into());
-    }
-    let own = format!("{FILES}/{id}/");
-    let attachments = h.files.iter().chain(h.results.iter().flat_map(|r| &r.files));
-    for path in attachments.filter_map(|file| file.path.as_deref()) {
-        if !path.strip_prefix(&own).is_some_and(|name| !name.contains('/') && !["", ".", ".."].contains(&name)) {
-            return Err("it names a file outside of its own folder".into());
-        }
-    }
-    Ok(h)
-}
-
-/// The length of an id as text, bytes: a UUID's.
-const ID_LEN: usize = 36;
-
-/// The id that a file's name in a folder says.
-pub(super) fn id_of(name: &str) -> Option<Id> {
-    let stem = name.strip_suffix(".json")?;
-    // There is one way to write an id: else two files could have the same one.
-    let is_plain = |(at, byte): (usize, u8)| match at {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
-    };
-    if stem.len() != ID_LEN || !stem.bytes().enumerate().all(is_plain) {
-        return None;
-    }
-    stem.parse().ok()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::handoff::{Attachment, Id};
 use crate::queue::{Effect, Incoming};
 use crate::spool::Fs;
 use crate::spool::store::{MAX_FILE, safe_name};
+use crate::spool::trouble::{Explain, On};
 
 use super::Spooler;
 
@@ -21,7 +22,7 @@ const GIVE_A_FILE: &str = "give the path of a file that this user can read";
 
 impl<F: Fs> Spooler<F> {
     /// Takes files into the hand-off's folder.
-    pub(super) fn bring_in(&self, id: Id, files: Vec<Incoming>) -> Result<Vec<Incoming>> {
+    pub(super) fn bring_in(&mut self, id: Id, files: Vec<Incoming>) -> Result<Vec<Incoming>> {
         files.into_iter().map(|file| self.bring_one_in(id, file)).collect()
     }
 
@@ -86,23 +87,20 @@ impl<F: Fs> Spooler<F> {
         }
     }
 
-    fn bring_one_in(&self, id: Id, file: Incoming) -> Result<Incoming> {
+    fn bring_one_in(&mut self, id: Id, file: Incoming) -> Result<Incoming> {
         let (name, path, bytes) = match file {
             Incoming::Fetched { name, path, bytes } => (name, path, bytes),
             Incoming::Copy(from) => self.copy(&from)?,
             Incoming::Lost { name } => return Ok(Incoming::Lost { name: safe_name(&name) }),
             kept @ Incoming::Kept(_) => return Ok(kept),
         };
-        let kept: Attachment = self
-            .store
-            .adopt(id, &name, &path, bytes)
-            .during(format_args!("keeping the file {name:?}"))
-            .advise("nothing was changed; make room and do it again")?;
+        let kept: Attachment =
+            self.store.adopt(id, &name, &path, bytes).explain(format_args!("keeping the file {name:?}"))?;
         Ok(Incoming::Kept(kept))
     }
 
     /// Copies a person's file into `tmp/`, since it may be gone or changed by the time it is sent.
-    fn copy(&self, from: &Path) -> Result<(String, PathBuf, u64)> {
+    fn copy(&mut self, from: &Path) -> Result<(String, PathBuf, u64)> {
         let doing = || format!("taking the file {}", from.display());
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         let file = File::options().read(true).custom_flags(flags).open(from).during(doing()).advise(GIVE_A_FILE)?;
@@ -120,14 +118,14 @@ impl<F: Fs> Spooler<F> {
         }
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let to = self.store.scratch();
-        let written = self.write_copy(file, &to).inspect_err(|_| self.store.clear_away(&to));
-        let bytes = written.during(doing()).advise("nothing was changed; make room and do it again")?;
+        let copy = self.with_folders(|store| store.fs().create(&to).on(&to)).explain(doing())?;
+        let written = self.write_copy(file, copy).on(&to).inspect_err(|_| self.store.clear_away(&to));
+        let bytes = written.explain(doing())?;
         Ok((name, to, bytes))
     }
 
-    fn write_copy(&self, from: File, to: &Path) -> io::Result<u64> {
+    fn write_copy(&self, from: File, mut to: F::File) -> io::Result<u64> {
         let mut from = from.take(MAX_FILE);
-        let mut file = self.store.fs().create(to)?;
         let mut buffer = vec![0; 64 * 1024];
         let mut bytes = 0;
         loop {
@@ -135,10 +133,10 @@ impl<F: Fs> Spooler<F> {
             if n == 0 {
                 break;
             }
-            self.store.fs().write(&mut file, &buffer[..n])?;
+            self.store.fs().write(&mut to, &buffer[..n])?;
             bytes += n as u64;
         }
-        self.store.fs().sync(&file)?;
+        self.store.fs().sync(&to)?;
         Ok(bytes)
     }
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::config::Side;
-use crate::error::During;
 use crate::handoff::life::State;
 use crate::handoff::{Id, Origin};
 use crate::queue::event::{Arrival, Reply, Sighted};
 use crate::queue::{Effect, Event, Now, Receipt};
-use crate::spool::Fs;
-use crate::spool::store::is_its_own_fault;
+use crate::spool::document::is_its_own_fault;
+use crate::spool::trouble::Explain;
+use crate::spool::{Fs, trouble};
 
 use super::Spooler;
 
@@ -20,8 +20,33 @@ use super::Spooler;
 const CLOSED: [State; 2] = [State::Done, State::Failed];
 /// How many closed hand-offs, the newest first, are looked through for the message that an edit names.
 const LOOK_BACK: usize = 2_000;
-/// How long after the disk could not be read it is tried again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What a `reply_to` says.
+enum Named {
+    /// An id.
+    Whole(Id),
+    /// A part of one, of 8 or more characters.
+    Part(String),
+}
+
+fn named(reply_to: &str) -> Option<Named> {
+    let said = reply_to.trim().to_ascii_lowercase();
+    match said.parse::<Id>() {
+        Ok(id) => Some(Named::Whole(id)),
+        Err(_) if said.len() >= 8 && said.chars().all(|c| c.is_ascii_hexdigit() || c == '-') => Some(Named::Part(said)),
+        Err(_) => None,
+    }
+}
+
+/// The one hand-off, open or closed (`closed`: ids, one a line), whose id has that part. For a minute ids begin alike,
+/// so a part that fits two is no guess to make.
+fn find_part(part: &str, open: Vec<Id>, closed: &str) -> Option<Id> {
+    let line = |at: usize| closed[..at].rfind('\n').map_or(0, |end| end + 1);
+    let closed = closed.match_indices(part).filter_map(|(at, _)| closed[line(at)..].lines().next()?.parse().ok());
+    let mut fitting = open.into_iter().chain(closed);
+    let found = fitting.next()?;
+    fitting.all(|other| other == found).then_some(found)
+}
 
 impl<F: Fs> Spooler<F> {
     /// Brings into memory what the event is about. None: it was dealt with. Else the event to be handled, and the
@@ -34,7 +59,7 @@ impl<F: Fs> Spooler<F> {
             }
             Event::Reply(reply) => self.claim(reply, now),
             Event::Retry { id, receipt } | Event::Cancel { id, receipt } | Event::Wait { id, receipt } => {
-                match self.bring(id, now).during(format_args!("reading hand-off {id}")) {
+                match self.bring(id, now).explain(format_args!("reading hand-off {id}")) {
                     Ok(brought) => Some((event, brought.then_some(id))),
                     Err(error) => {
                         self.answer(receipt, Err(error));
@@ -73,13 +98,22 @@ impl<F: Fs> Spooler<F> {
     /// Finds out which hand-off a reply is about. Where the disk does not say, the reply waits, and those after it
     /// behind it.
     fn claim(&mut self, mut reply: Reply, now: Now) -> Option<(Event, Option<Id>)> {
-        if self.look_again_at.is_some() {
-            self.deferred.push_back(reply);
+        if self.deferred.is_on() {
+            self.deferred.push(reply);
             return None;
         }
-        let found = match (reply.edit, reply.reply_to.as_deref()) {
+        let found = match (reply.edit, reply.reply_to.as_deref().and_then(named)) {
             (true, _) => self.find_answered_by(&reply.message),
-            (false, Some(part)) => self.find_named(part),
+            (false, Some(Named::Whole(id))) => Ok(Some(id)),
+            (false, Some(Named::Part(part))) => match self.closed.names() {
+                Some(closed) => Ok(find_part(&part, self.queue.ids_with_part(&part), closed)),
+                None => {
+                    self.deferred.until_listed();
+                    self.deferred.push(reply);
+                    self.list_closed();
+                    return None;
+                }
+            },
             (false, None) => Ok(None),
         };
         let brought = found.and_then(|found| {
@@ -88,40 +122,27 @@ impl<F: Fs> Spooler<F> {
         });
         match brought {
             Ok(brought) => {
-                self.unreadable = false;
+                self.deferred.readable();
                 let brought = reply.found.filter(|_| brought);
                 Some((Event::Reply(self.keep_files(reply)), brought))
             }
             Err(error) => {
-                if !std::mem::replace(&mut self.unreadable, true) {
-                    let text = format!("a reply of the brain waits, for the spool cannot be read: {error}");
-                    self.effects.push(Effect::Warn { text, of: reply.found });
-                }
-                self.look_again_at = Some(now.mono + LOOK_AGAIN);
-                self.deferred.push_back(reply);
+                self.cannot_be_read(&trouble::explained(&error), reply.found, now);
+                self.deferred.push(reply);
                 None
             }
         }
-    }
-
-    /// The replies that have waited long enough for the disk to be readable.
-    pub(super) fn deferred(&mut self, now: Now) -> Vec<Reply> {
-        if self.look_again_at.is_none_or(|at| at > now.mono) {
-            return Vec::new();
-        }
-        self.look_again_at = None;
-        self.deferred.drain(..).collect()
     }
 
     /// Lets a hand-off in only if it is not known yet, with its files in their folder. `refused`: the breaker refused
     /// it, and whether it is kept.
     fn admit(&mut self, mut arrival: Arrival, refused: Option<bool>, now: Now) -> Option<Arrival> {
         let known = if self.queue.holds(arrival.id) { Ok(true) } else { self.store.is_closed(arrival.id) };
-        let known = match known.during("looking whether the hand-off is known") {
+        let known = match known {
             Ok(known) => known,
             Err(error) => {
                 self.discard(&mut arrival.files);
-                self.queue.turn_away(arrival, refused.is_some(), &error.to_string(), now);
+                self.queue.turn_away(arrival, refused.is_some(), &trouble::explained(&error), now);
                 return None;
             }
         };
@@ -178,42 +199,6 @@ impl<F: Fs> Spooler<F> {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// The hand-off that a `reply_to` names: a whole id, or a part of one, of 8 or more characters, that no other has,
-    /// open or closed. For a minute ids begin alike, so a part that fits two is no guess to make.
-    fn find_named(&mut self, part: &str) -> io::Result<Option<Id>> {
-        let part = part.trim().to_ascii_lowercase();
-        if let Ok(id) = part.parse::<Id>() {
-            return Ok(Some(id));
-        }
-        if part.len() < 8 || !part.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
-            return Ok(None);
-        }
-        let open = self.queue.ids_with_part(&part);
-        let closed = self.closed_names()?;
-        let line = |at: usize| closed[..at].rfind('\n').map_or(0, |end| end + 1);
-        let closed = closed.match_indices(&part).filter_map(|(at, _)| closed[line(at)..].lines().next()?.parse().ok());
-        let mut found: Option<Id> = None;
-        for id in open.into_iter().chain(closed) {
-            if found.replace(id).is_some_and(|other| other != id) {
-                return Ok(None);
-            }
-        }
-        Ok(found)
-    }
-
-    /// The ids in `done/` and `failed/`, one a line: read once, and kept up to date, for a brain that names what is not
-    /// there must not have the folders listed over and over.
-    fn closed_names(&mut self) -> io::Result<&str> {
-        if self.closed_names.is_none() {
-            let mut names = String::new();
-            for state in CLOSED {
-                self.store.ids(state)?.iter().for_each(|id| names.push_str(&format!("{id}\n")));
-            }
-            self.closed_names = Some(names);
-        }
-        Ok(self.closed_names.as_deref().unwrap_or_default())
     }
 
     /// The hand-off that has that message of the brain among its results.

@@ -1,8 +1,10 @@
 //! The events that wait for the spooler, and which comes next.
 //!
-//! They are dealt with as they came, but for one thing: word that only has to be written down, that a push was
+//! They are dealt with as they came, but for two things. Word that only has to be written down, that a push was
 //! confirmed or seen, is overtaken by what somebody waits for, as long as it does not itself wait too long. Each takes
-//! the disk as long as a push does, and under a stream of hand-offs they fall due just then.
+//! the disk as long as a push does, and under a stream of hand-offs they fall due just then. And a stop overtakes all,
+//! and from then on so does word of pushes: what was under way is finished first, nothing more is begun, and the time
+//! that is left goes to what has yet to be accepted.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,12 +20,19 @@ pub struct Pending {
     waiting: VecDeque<(Duration, Event)>,
     /// Whether the last one was the tick that was due.
     ticked: bool,
+    /// Whether the bridge stops.
+    stopping: bool,
 }
 
 impl Pending {
     /// Takes in what came.
     pub fn extend(&mut self, events: impl IntoIterator<Item = Event>, now: Now) {
-        self.waiting.extend(events.into_iter().map(|event| (now.mono, event)));
+        for event in events {
+            match event {
+                Event::Drain => self.waiting.push_front((now.mono, event)),
+                event => self.waiting.push_back((now.mono, event)),
+            }
+        }
     }
 
     /// Whether none waits.
@@ -34,6 +43,14 @@ impl Pending {
 
     /// The next one. A tick comes once `wake_at` is past, but never twice in a row while others wait.
     pub fn next(&mut self, wake_at: Option<Duration>, now: Now) -> Option<Event> {
+        if matches!(self.waiting.front(), Some((_, Event::Drain))) {
+            self.stopping = true;
+            return self.waiting.pop_front().map(|(_, event)| event);
+        }
+        let of_push = || self.waiting.iter().position(|(_, event)| matches!(event, Event::Pushed { .. }));
+        if let Some(at) = self.stopping.then(of_push).flatten() {
+            return self.waiting.remove(at).map(|(_, event)| event);
+        }
         let due = wake_at.is_some_and(|at| at <= now.mono);
         if due && (!self.ticked || self.is_empty()) {
             self.ticked = true;
@@ -64,7 +81,7 @@ mod tests {
 
     use super::*;
     use crate::config::Side;
-    use crate::queue::Token;
+    use crate::queue::{Receipt, Token};
 
     fn at(millis: u64) -> Now {
         Now { mono: Duration::from_millis(millis), wall: datetime!(2026-11-30 10:00 UTC) }
@@ -101,6 +118,17 @@ mod tests {
         assert_eq!(drained(&mut pending, at(1_000)), names(&[slow.clone(), quick.clone()]));
         pending.extend([slow.clone(), reset.clone(), quick.clone()], at(2_000));
         assert_eq!(drained(&mut pending, at(2_000)), names(&[slow, reset, quick]));
+    }
+
+    #[test]
+    fn a_stop_overtakes_all_and_then_word_of_pushes_does() {
+        let mut pending = Pending::default();
+        let said = Event::Notify { text: "said".into(), receipt: Receipt::None };
+        let word = word(1, Pushed::Confirmed);
+        pending.extend([said.clone(), word.clone(), Event::Drain], at(0));
+        assert_eq!(drained(&mut pending, at(0)), names(&[Event::Drain, word.clone(), said.clone()]));
+        pending.extend([said.clone(), word.clone()], at(0));
+        assert_eq!(drained(&mut pending, at(0)), names(&[word, said]));
     }
 
     #[test]

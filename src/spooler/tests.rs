@@ -1,31 +1,47 @@
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use time::macros::datetime;
 
 use super::*;
 use crate::config::Side;
-use crate::handoff::{HandOff, Origin};
+use crate::handoff::{HandOff, Origin, Push, PushOutcome};
 use crate::queue::Incoming;
-use crate::queue::event::{Arrival, Reply};
+use crate::queue::event::{Arrival, Reply, Sighted};
+use crate::spool::closed::Listed;
+use crate::spool::lock::{Lock, Role};
 use crate::spool::store::TMP;
 
 const NOW: Now = Now { mono: Duration::from_secs(100), wall: datetime!(2026-11-30 10:00 UTC) };
 
 fn open(root: &Path) -> Spooler {
+    open_on(Store::open(root).unwrap())
+}
+
+fn open_on(store: Store) -> Spooler {
     let settings = Settings {
         alarm: Duration::from_secs(1800),
         max_attempts: 5,
         gap: Duration::from_secs(10),
         inline_bytes: 1024,
     };
-    let mut spooler = Spooler::open(Store::open(root).unwrap(), settings, 0, NOW).unwrap();
-    spooler.process([Event::Count], NOW);
-    spooler
+    Spooler::open(store, settings, 0, NOW).unwrap()
+}
+
+/// What a listing of the closed folders finds now.
+fn list(root: &Path) -> Listed {
+    Listed::read(&RealFs, root).unwrap()
+}
+
+/// Has what waits for a listing get it.
+fn be_listed(spooler: &mut Spooler, root: &Path) -> Outcome {
+    spooler.process([Event::Listed(Ok(list(root)))], NOW)
 }
 
 /// A hand-off that lies in `done/` only.
 fn done(root: &Path) -> HandOff {
     let mut h = HandOff::new(Id::now(), Origin::Bot, "x".into(), NOW.wall);
+    h.pushes.push(Push { outcome: PushOutcome::Sent, ..Push::begin(1, None, NOW.wall) });
     h.record_reply("m1-1", "done".into(), vec![], NOW.wall);
     h.results[0].told = Some(NOW.wall);
     Store::open(root).unwrap().put(&mut h, None).unwrap();
@@ -36,6 +52,11 @@ fn reply(part: &str, message: &str, files: Vec<Incoming>) -> Event {
     let receipt = Receipt::Frame(Side::Brain, 1);
     let (message, reply_to, text) = (message.to_owned(), Some(part.to_owned()), format!("said in {message}"));
     Event::Reply(Reply { message, reply_to, edit: false, text, files, found: None, receipt })
+}
+
+fn accept(id: Id) -> Event {
+    let receipt = Receipt::Frame(Side::Bot, 1);
+    Event::Accept(Arrival { id, from: Origin::Bot, text: "x".into(), message: None, files: vec![], receipt })
 }
 
 fn fetched(root: &Path, name: &str) -> Incoming {
@@ -49,8 +70,9 @@ fn a_follow_up_to_one_that_lies_in_done_only_is_found_by_a_part_of_its_id() {
     let dir = tempfile::tempdir().unwrap();
     let h = done(dir.path());
     let mut spooler = open(dir.path());
-    assert_eq!(spooler.process([], NOW).snapshot.counts.done, 1);
     let out = spooler.process([reply(&h.id.to_string()[20..], "m1-2", vec![])], NOW);
+    assert!(matches!(out.effects[..], [Effect::List]) && !out.snapshot.idle, "{:?}", out.effects);
+    let out = be_listed(&mut spooler, dir.path());
     assert!(matches!(out.effects.last(), Some(Effect::Done(_))), "{:?}", out.effects);
     assert_eq!((out.snapshot.counts.done, out.snapshot.counts.out), (0, 1));
     let edit = |message: &str| Reply {
@@ -65,6 +87,138 @@ fn a_follow_up_to_one_that_lies_in_done_only_is_found_by_a_part_of_its_id() {
     spooler.process([Event::Reply(edit("m1-1"))], NOW);
     let (found, lies) = spooler.store.load(h.id, &State::ALL).unwrap().unwrap();
     assert_eq!((found.results.len(), lies), (3, State::Out));
+}
+
+#[test]
+fn all_else_goes_on_while_what_is_closed_is_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let h = done(dir.path());
+    let mut spooler = open(dir.path());
+    let out = spooler.process([Event::Tick], NOW);
+    assert!(matches!(out.effects[..], [Effect::List]) && !out.snapshot.counted, "{:?}", out.effects);
+    let out = spooler.process([accept(Id::now()), Event::Tick], NOW);
+    assert!(out.effects.iter().any(|effect| matches!(effect, Effect::Done(_))), "{:?}", out.effects);
+    assert!(!out.effects.iter().any(|effect| matches!(effect, Effect::List)), "it is listed already");
+    // A part of an id may fit one that is not listed yet: its reply waits, and those behind it.
+    let out = spooler.process([reply(&h.id.to_string()[..30], "m1-2", vec![])], NOW);
+    let after = spooler.process([reply(&h.id.to_string(), "m1-3", vec![])], NOW);
+    assert!(out.effects.is_empty() && after.effects.is_empty() && !after.snapshot.idle);
+    let out = be_listed(&mut spooler, dir.path());
+    assert!(out.snapshot.counted && out.snapshot.idle);
+    let (found, _) = spooler.store.load(h.id, &State::ALL).unwrap().unwrap();
+    assert_eq!(found.answers().collect::<Vec<_>>(), ["m1-1", "m1-2", "m1-3"]);
+}
+
+#[test]
+fn what_moves_while_it_is_listed_is_counted_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let [stays, left, pruned, rewritten] = [(); 4].map(|()| done(dir.path()));
+    let mut spooler = open(dir.path());
+    spooler.process([Event::Tick], NOW);
+    let before = list(dir.path());
+    // One is answered again, one deleted, one rewritten where it lies, one refused and kept.
+    let refused = Id::now();
+    let Event::Accept(arrival) = accept(refused) else { unreachable!() };
+    let sighted =
+        Sighted { side: Side::Brain, message: rewritten.id.to_string(), at: NOW.wall, bytes: 1, new: true, of: None };
+    spooler.process([reply(&left.id.to_string(), "m1-2", vec![])], NOW);
+    spooler.process([Event::Prune { ids: vec![pruned.id], receipt: Receipt::None }], NOW);
+    spooler.process([Event::Sighted(sighted), Event::Refuse { arrival, keep: true }], NOW);
+    let after = list(dir.path());
+    assert_eq!((before.done.len(), after.done.len(), after.failed.len()), (4, 2, 1));
+    // A listing has of what moves meanwhile either, both or none.
+    let both = Listed {
+        done: before.done.iter().chain(&after.done).copied().collect::<BTreeSet<_>>().into_iter().collect(),
+        ..after.clone()
+    };
+    let none = Listed { done: vec![stays.id], failed: vec![], corrupt: 0 };
+    let wanted = |names: &str| {
+        names.lines().collect::<BTreeSet<_>>()
+            == BTreeSet::from([&*stays.id.to_string(), &*rewritten.id.to_string(), &*refused.to_string()])
+    };
+    let moved = spooler.closed.clone();
+    for listed in [before, after, both, none] {
+        spooler.closed = moved.clone();
+        spooler.closed.names();
+        let out = spooler.process([Event::Listed(Ok(listed))], NOW);
+        let counts = out.snapshot.counts;
+        assert_eq!((counts.done, counts.failed, counts.out, out.snapshot.counted), (2, 1, 1, true));
+        assert!(spooler.closed.names().is_some_and(wanted));
+    }
+    // And what moves from then on.
+    let out = spooler.process([reply(&stays.id.to_string(), "m1-2", vec![])], NOW);
+    assert_eq!((out.snapshot.counts.done, out.snapshot.counts.out), (1, 2));
+}
+
+#[test]
+fn a_listing_that_fails_is_made_again_and_what_waits_for_it_is_not_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let h = done(dir.path());
+    let mut spooler = open(dir.path());
+    spooler.process([reply(&h.id.to_string()[..30], "m1-2", vec![])], NOW);
+    let out = spooler.process([Event::Listed(Err(Error::failed("no such luck")))], NOW);
+    assert!(
+        matches!(&out.effects[..], [Effect::Warn { text, .. }] if text.contains("no such luck")),
+        "{:?}",
+        out.effects
+    );
+    assert!(!out.snapshot.counted && !out.snapshot.idle);
+    let later = Now { mono: out.wake_at.unwrap(), ..NOW };
+    let out = spooler.process([Event::Tick], later);
+    assert!(matches!(out.effects[..], [Effect::List]), "{:?}", out.effects);
+    assert!(be_listed(&mut spooler, dir.path()).snapshot.idle);
+    assert_eq!(spooler.store.load(h.id, &State::ALL).unwrap().unwrap().0.results.len(), 2);
+}
+
+#[test]
+fn a_spool_that_is_away_is_not_taken_for_an_empty_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let [root, away] = ["relay", "away"].map(|name| dir.path().join(name));
+    let h = done(&root);
+    let lock = Lock::spool(&root, Role::Bridge).unwrap();
+    let mut spooler = open_on(Store::open_locked(&root, lock.place().unwrap()).unwrap());
+    spooler.process([Event::Pause { reason: None, receipt: Receipt::None }], NOW);
+    std::fs::rename(&root, &away).unwrap();
+    let out = spooler.process([Event::Tick, reply(&h.id.to_string(), "m1-2", vec![])], NOW);
+    assert!(out.snapshot.paused.is_some() && !out.snapshot.idle, "{:?}", out.effects);
+    let waits = |effect: &Effect| matches!(effect, Effect::Warn { text, .. } if text.contains("a reply of the brain waits") && text.contains("the spool is gone; put"));
+    assert!(out.effects.iter().any(waits), "{:?}", out.effects);
+    let retried = spooler.process([Event::Retry { id: h.id, receipt: Receipt::Request(1) }], NOW);
+    assert!(matches!(retried.effects[..], [Effect::Answer(_, Err(_))]), "{:?}", retried.effects);
+    assert!(Store::open_locked(&root, lock.place().unwrap()).is_err() && !root.exists());
+    std::fs::rename(&away, &root).unwrap();
+    let later = Now { mono: out.wake_at.unwrap(), ..NOW };
+    assert!(spooler.process([Event::Tick], later).snapshot.idle);
+    assert_eq!(spooler.store.load(h.id, &State::ALL).unwrap().unwrap().0.results.len(), 2);
+}
+
+#[test]
+fn whatever_first_needs_a_folder_that_is_gone_makes_it_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("there.txt");
+    std::fs::write(&file, "x").unwrap();
+    let root = dir.path().join("relay");
+    let mut spooler = open(&root);
+    let arrival = Arrival {
+        id: Id::now(),
+        from: Origin::Script,
+        text: "x".into(),
+        message: None,
+        files: vec![Incoming::Copy(file)],
+        receipt: Receipt::Request(1),
+    };
+    for event in [
+        Event::Pause { reason: None, receipt: Receipt::Request(1) },
+        Event::Resume { receipt: Receipt::Request(1) },
+        Event::Accept(arrival),
+        accept(Id::now()),
+    ] {
+        std::fs::remove_dir_all(root.join(TMP)).unwrap();
+        let out = spooler.process([event], NOW);
+        let done = |effect: &Effect| matches!(effect, Effect::Answer(_, Ok(_)) | Effect::Done(_));
+        let said = |effect: &Effect| matches!(effect, Effect::Warn { text, .. } if text.contains("made again"));
+        assert!(out.effects.iter().any(done) && out.effects.iter().any(said), "{:?}", out.effects);
+    }
 }
 
 #[test]

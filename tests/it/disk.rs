@@ -1,19 +1,25 @@
-//! A spool that cannot be written while the bridge runs. `tmp/` is moved away for that: no file can be made then.
+//! A spool that cannot be written while the bridge runs. `tmp/` is no folder for that: no file can be made then.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::crash::hand_off;
-use crate::harness::World;
+use anna_relay::spool::Store;
+use anna_relay::spool::lock::{Lock, Role};
+
+use crate::harness::{World, files_below, wait};
 
 /// What the bridge has for a stop, with some room for a busy machine: less than its own limit for finishing.
 const PROMPT: Duration = Duration::from_secs(3);
 
 fn break_disk(world: &World) {
     fs::rename(world.spool().join("tmp"), world.spool().join("tmp.away")).unwrap();
+    fs::write(world.spool().join("tmp"), "").unwrap();
 }
 
 fn mend_disk(world: &World) {
+    fs::remove_file(world.spool().join("tmp")).unwrap();
     fs::rename(world.spool().join("tmp.away"), world.spool().join("tmp")).unwrap();
 }
 
@@ -28,7 +34,10 @@ fn intake_refuses_with_a_reason_and_goes_on_by_itself() {
     assert!(told.text.ends_with("\n[asked: water]"), "{}", told.text);
     let warned = world.wait_stream("hand-off refused");
     assert!(warned.contains('⚠') && warned.contains("water"), "{warned}");
-    assert!(world.wait_stream("the spool cannot be written").contains('⚠'));
+    let warned = world.wait_stream("the spool cannot be written");
+    let tmp = world.spool().join("tmp");
+    assert!(warned.contains('⚠') && warned.contains(&*tmp.to_string_lossy()), "{warned}");
+    assert!(warned.contains("move away what lies in the place of that folder"), "{warned}");
     let script = world.run(&["send", "mow"]);
     assert_eq!(script.status.code(), Some(1), "{script:?}");
     assert!(String::from_utf8_lossy(&script.stderr).contains("\nhint: "), "{script:?}");
@@ -112,7 +121,83 @@ fn a_brain_that_talks_on_through_a_restart_loses_nothing_that_is_on_disk() {
     let start = Instant::now();
     assert!(world.stop().success());
     assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+    let told = world.wait_stream("1 message of the brain could not be accepted before the stop");
+    assert!(told.contains('⚠') && told.contains("it has to say again"), "{told}");
     mend_disk(&world);
     world.start_online();
     assert_eq!(world.json(&["show", &id])["stage"], "pushed", "it waits, and is seen to");
+}
+
+#[test]
+fn folders_that_are_removed_are_made_again_with_what_was_in_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut world = World::new();
+    world.start_online();
+    let before = hand_off(&world, "before");
+    world.brain_gets(|all| all.len() == 1);
+    world.brain().say("done", Some(&before));
+    world.wait_queue("done", 1);
+    world.ok(&["pause"]);
+    let waiting = hand_off(&world, "water");
+    world.wait_queue("new", 1);
+    for folder in ["tmp", "new", "done"] {
+        fs::remove_dir_all(world.spool().join(folder)).unwrap();
+    }
+    let next = hand_off(&world, "mow");
+    for folder in ["tmp", "new", "done"] {
+        let path = world.spool().join(folder);
+        let said = world.wait_stream(&format!("a folder of the spool was gone and was made again: {}", path.display()));
+        assert!(said.contains('⚠'), "{said}");
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+    // Both lie there once more: a crash would lose neither.
+    world.wait_status("what is gone to be counted no more", |status| {
+        status["queue"]["new"] == 2 && status["queue"]["done"] == 0
+    });
+    wait("both to be written", || (world.documents("new").len() == 2).then_some(()));
+    world.ok(&["resume"]);
+    let asked = world.brain_gets(|all| all.len() == 3);
+    assert_eq!([&asked[1].id, &asked[2].id], [&waiting, &next]);
+    for id in [waiting, next] {
+        world.brain().say("done", Some(&id));
+    }
+    world.wait_queue("done", 2);
+    assert!(!world.stream().contains("cannot be written"), "{}", world.stream());
+}
+
+/// What is said to the bridge while its spool is not there: refused, with where that was.
+fn refused(world: &World, on: &Path, why: &str) {
+    hand_off(world, "water");
+    let told = world.bot_gets(|all| !all.is_empty()).remove(0);
+    let why = format!("{}: {why}", on.display());
+    assert!(told.text.contains("a hand-off was refused") && told.text.contains(&why), "{}", told.text);
+    let warned = world.wait_stream("the spool cannot be written");
+    assert!(warned.contains(&why) && warned.contains("put the spool back as it was"), "{warned}");
+}
+
+#[test]
+fn a_spool_that_is_moved_away_is_waited_for_and_not_begun_anew() {
+    let mut world = World::new();
+    world.start_online();
+    let away = world.dir.path().join("away");
+    fs::rename(world.spool(), &away).unwrap();
+    refused(&world, &world.spool(), "the spool is gone");
+    fs::rename(&away, world.spool()).unwrap();
+    world.wait_stream("the disk takes writes again");
+    let id = hand_off(&world, "water again");
+    assert_eq!(world.brain_gets(|all| !all.is_empty())[0].id, id);
+}
+
+#[test]
+fn nothing_is_written_into_another_spool_in_its_place() {
+    let mut world = World::new();
+    world.start_online();
+    let away = world.dir.path().join("away");
+    fs::rename(world.spool(), &away).unwrap();
+    // Another bridge's.
+    Store::open(&world.spool()).unwrap();
+    let _lock = Lock::spool(&world.spool(), Role::Bridge).unwrap();
+    let before = files_below(&world.spool());
+    refused(&world, &world.spool().join("lock"), "it is not this bridge's any more");
+    assert_eq!(files_below(&world.spool()), before);
 }

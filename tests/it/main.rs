@@ -28,6 +28,7 @@ mod reload;
 mod replies;
 mod round;
 mod settling;
+mod start;
 mod stop;
 mod supervision;
 mod witness;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::harness::{SOON, World};
+use crate::supervision::fault;
 
 /// What systemd is told, read one message after the other.
 pub struct Systemd(UnixDatagram);
@@ -140,4 +141,18 @@ fn what_is_said_right_before_a_stop_is_accepted_or_was_never_taken() {
     world.wait_queue("brain", 20);
     let plain = asked.iter().filter(|one| one.text.contains(" from the bot] ")).count();
     assert_eq!(plain, 20, "each is a first attempt once: {asked:#?}");
+}
+
+#[test]
+fn a_queue_that_falls_while_the_bridge_stops_does_not_hold_up_the_stop() {
+    let (world, systemd) = Systemd::new(World::new().with("confirm_ms", "60000"));
+    let mut world = world;
+    world.start_online();
+    world.ok(&["send", "water the plants"]);
+    world.brain_gets(|all| all.len() == 1);
+    world.signal(Signal::TERM);
+    systemd.wait(|line| line == "STOPPING=1");
+    fault(&world, "queue", "panic");
+    assert_eq!(world.wait_exit().code(), Some(0));
+    assert!(!world.log().contains("did not finish"), "{}", world.log());
 }

@@ -12,7 +12,7 @@ use super::world::World;
 impl World {
     /// After a start: each hand-off lies in one folder, the one its content says, with nothing beside it; what was
     /// promised is there; and another start finds nothing to do.
-    pub fn check_whole(&self) {
+    pub fn check_whole(&mut self) {
         let disk = World::on_disk(&self.fs);
         let mut folders = BTreeMap::new();
         for (h, lies) in &disk {
@@ -31,7 +31,9 @@ impl World {
     }
 
     /// The snapshot says what lies in the folders.
-    pub fn check_counts(&self) {
+    pub fn check_counts(&mut self) {
+        self.be_listed();
+        assert!(self.snapshot.counted || self.spooler.is_none());
         let disk = World::on_disk(&self.fs);
         let count = |state| disk.iter().filter(|(_, lies)| *lies == state).count();
         let said = self.snapshot.counts;

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anna_relay::config::Side;
+use anna_relay::error::Error;
 use anna_relay::handoff::life::State;
 use anna_relay::handoff::{HandOff, Id, Origin, SessionKey};
 use anna_relay::queue::event::{Arrival, Incoming, Reply};
 use anna_relay::queue::{Effect, Event, Now, Pushed, Receipt, Settings, Token};
 use anna_relay::spool::Store;
+use anna_relay::spool::closed::Listed;
+use anna_relay::spool::trouble::explained;
 use anna_relay::spooler::{Outcome, Snapshot, Spooler};
 use time::macros::datetime;
 
@@ -54,6 +57,8 @@ pub struct World {
     pub promises: BTreeMap<u64, Promise>,
     next: u64,
     lives: u64,
+    /// What the closed folders held when they were listed: told only after what happens next.
+    listed: Option<Result<Listed, Error>>,
 }
 
 /// Where the spool is.
@@ -88,6 +93,7 @@ impl World {
             promises: BTreeMap::new(),
             next: 0,
             lives: 0,
+            listed: None,
         };
         assert!(world.open(), "a new spool");
         world
@@ -98,13 +104,13 @@ impl World {
         self.lives += 1;
         (self.flights, self.online, self.spooler) = (Vec::new(), [None, None], None);
         self.promises.clear();
+        self.listed = None;
         let store = Store::on(Path::new(ROOT), self.fs.clone());
         let opened = store.sweep().and_then(|()| Spooler::open(store, settings(), self.lives << 32, self.now));
         match opened {
             Ok(spooler) if !self.fs.is_dead() => self.spooler = Some(spooler),
             _ => return false,
         }
-        self.event(Event::Count);
         self.event(Event::Tick);
         !self.fs.is_dead()
     }
@@ -139,19 +145,32 @@ impl World {
             promises: BTreeMap::new(),
             next: self.next,
             lives: self.lives,
+            listed: None,
         }
     }
 
     /// Gives an event to the relay, if it runs.
     pub fn event(&mut self, event: Event) {
-        let Some(spooler) = &mut self.spooler else { return };
-        let outcome = spooler.process([event], self.now);
-        if !self.fs.is_dead() {
-            self.take(outcome);
+        let listed = self.listed.take();
+        for event in [Some(event), listed.map(Event::Listed)].into_iter().flatten() {
+            let Some(spooler) = &mut self.spooler else { return };
+            let outcome = spooler.process([event], self.now);
+            if !self.fs.is_dead() {
+                self.take(outcome);
+            }
         }
         // There is time.
         if let Some(spooler) = &self.spooler {
             spooler.tidy();
+        }
+    }
+
+    /// The closed folders are listed, also if that failed before.
+    pub fn be_listed(&mut self) {
+        for _ in 0..3 {
+            if self.listed.is_some() || !self.snapshot.counted {
+                self.event(Event::Tick);
+            }
         }
     }
 
@@ -327,6 +346,9 @@ impl World {
                     if posting != Some(token) {
                         withdrawn.push(token);
                     }
+                }
+                Effect::List => {
+                    self.listed = Some(Listed::read(&self.fs, Path::new(ROOT)).map_err(|error| explained(&error)))
                 }
                 Effect::Done(_) | Effect::Answer(..) => {}
             }

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::error::{During, Error, Result};
 use crate::queue::{Effect, Event, Settings};
 use crate::spool::Store;
+use crate::spool::lock::Place;
 use crate::spooler::{Outcome, Pending, Snapshot, Spooler};
 use crate::stream::Stream;
 use crate::transcript::issued::{self, Issuer};
@@ -39,7 +40,7 @@ pub(super) enum Word {
     Do(Vec<Effect>),
     /// Carry these out; what was decided so far is done, and so things stand.
     Done(Vec<Effect>, Snapshot),
-    /// Nothing is under way, and nothing is begun any more.
+    /// Nothing is under way or waits, and nothing is begun any more.
     Drained,
     /// The worker has panicked.
     Fell,
@@ -56,11 +57,12 @@ pub(super) fn start(wires: &Wires, queue: Addr<Queue>) -> Result<Sender<Event>> 
         inbox,
         queue,
         owner: Arc::clone(&wires.spool),
+        lock: wires.lock,
         number,
         clock: wires.clock(),
         stream: wires.stream.clone(),
         pending: Pending::default(),
-        draining: false,
+        drain_asked: false,
         effects: Vec::new(),
         shown: Snapshot::default(),
         shown_at: Duration::ZERO,
@@ -75,6 +77,7 @@ pub(super) fn start(wires: &Wires, queue: Addr<Queue>) -> Result<Sender<Event>> 
 struct Worker {
     inbox: Receiver<Event>,
     queue: Addr<Queue>,
+    lock: Place,
     /// Held by whoever works on the spool, with the number of the worker whose it is.
     owner: Arc<Mutex<u64>>,
     /// Tells it from its predecessors; its first push token.
@@ -82,8 +85,8 @@ struct Worker {
     clock: Clock,
     stream: Stream,
     pending: Pending,
-    /// Whether the bridge stops.
-    draining: bool,
+    /// Whether the bridge stops, and waits to hear that nothing is under way.
+    drain_asked: bool,
     /// Not handed over yet.
     effects: Vec<Effect>,
     /// How things stood when that was last handed over, and when that was.
@@ -112,19 +115,20 @@ impl Worker {
                 // The Queue has fallen, and its successor's worker has read the spool.
                 return;
             }
-            let drain = matches!(event, Event::Drain);
-            self.draining |= drain;
+            self.drain_asked |= matches!(event, Event::Drain);
             let outcome = spooler.process([event], self.clock.now());
             drop(owner);
             wake_at = outcome.wake_at;
-            self.hand_over(outcome, drain);
+            self.hand_over(outcome);
         }
     }
 
     fn open(&self, config: &Config) -> Result<Spooler> {
         let root = config.paths.spool();
+        // First of all: nothing is written into a spool that is another's.
+        let store = Store::open_locked(&root, self.lock)?;
         let issuer = Issuer::open(&root).during(format_args!("reading {}", root.join(issued::FILE).display()))?;
-        let mut spooler = Spooler::open(Store::open(&root)?, Settings::from(config), self.number, self.clock.now())?;
+        let mut spooler = Spooler::open(store, Settings::from(config), self.number, self.clock.now())?;
         spooler.set_issuer(issuer);
         Ok(spooler)
     }
@@ -153,7 +157,7 @@ impl Worker {
 
     /// Has the Queue carry out what came of an event: pushes and what somebody waits for at once, the rest together with
     /// that of the events that wait. What there is to say of it goes into the stream before anybody hears that it was done.
-    fn hand_over(&mut self, outcome: Outcome, now: bool) {
+    fn hand_over(&mut self, outcome: Outcome) {
         let Outcome { effects, snapshot, .. } = outcome;
         let (pushes, rest): (Vec<_>, Vec<_>) =
             effects.into_iter().partition(|effect| matches!(effect, Effect::Push { .. }));
@@ -167,14 +171,15 @@ impl Worker {
             }
         }
         let at = self.clock.now().mono;
-        let now = now || self.effects.iter().any(|effect| matches!(effect, Effect::Answer(..)));
+        let drained = self.drain_asked && snapshot.idle && self.pending.is_empty();
+        let now = drained || self.effects.iter().any(|effect| matches!(effect, Effect::Answer(..)));
         let rested =
             self.pending.is_empty() || self.effects.len() >= BUNDLE || at.saturating_sub(self.shown_at) >= STALE;
         if now || rested && (!self.effects.is_empty() || snapshot != self.shown) {
             (self.shown, self.shown_at) = (snapshot.clone(), at);
-            let drained = self.draining && snapshot.idle;
             self.queue.do_send(Word::Done(std::mem::take(&mut self.effects), snapshot));
             if drained {
+                self.drain_asked = false;
                 self.queue.do_send(Word::Drained);
             }
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::handoff::OutcomeKind;
+use crate::queue::notice::MAX_NOTICES;
 
 #[test]
 fn acceptance_and_the_first_attempt_are_one_write() {

@@ -1,0 +1,128 @@
+//! How many closed hand-offs there are, and their ids. Both are found out on another thread, while this one goes on
+//! moving hand-offs in and out: of those the listing is not believed, for only this one knows.
+
+use std::collections::BTreeMap;
+
+use crate::control::wire::Counts;
+use crate::error::Result;
+use crate::handoff::Id;
+use crate::handoff::life::State;
+use crate::queue::{Effect, Event, Now};
+use crate::spool::Fs;
+use crate::spool::closed::Listed;
+
+use super::Spooler;
+
+/// What is known of the closed folders.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Closed {
+    /// Whether what lies in them is counted.
+    pub counted: bool,
+    /// The ids in them, one a line, once they were asked for.
+    names: Option<String>,
+    /// Whether they were.
+    names_wanted: bool,
+    /// While they are listed: what was written or deleted meanwhile, and where it lies now.
+    moved: Option<BTreeMap<Id, Option<State>>>,
+}
+
+impl Closed {
+    /// The ids, one a line. None: they have to be listed first.
+    pub fn names(&mut self) -> Option<&str> {
+        self.names_wanted = true;
+        self.names.as_deref()
+    }
+
+    /// A hand-off is about to be written or deleted there, or was, or was moved there.
+    pub fn lies(&mut self, id: Id, at: Option<State>) {
+        if let Some(moved) = &mut self.moved {
+            moved.insert(id, at);
+        }
+    }
+
+    fn came(&mut self, id: Id) {
+        if let Some(names) = &mut self.names {
+            names.push_str(&format!("{id}\n"));
+        }
+    }
+
+    /// The ids in both, as they are now.
+    fn all(listed: Listed, moved: &BTreeMap<Id, Option<State>>) -> [(State, Vec<Id>); 2] {
+        [(State::Done, listed.done), (State::Failed, listed.failed)].map(|(state, mut ids)| {
+            ids.retain(|id| !moved.contains_key(id));
+            ids.extend(moved.iter().filter(|(_, lies)| **lies == Some(state)).map(|(id, _)| *id));
+            (state, ids)
+        })
+    }
+}
+
+impl<F: Fs> Spooler<F> {
+    /// Has the closed folders listed, unless they are being listed.
+    pub(super) fn list_closed(&mut self) {
+        if self.closed.moved.is_none() {
+            self.closed.moved = Some(BTreeMap::new());
+            self.effects.push(Effect::List);
+        }
+    }
+
+    /// They were listed.
+    pub(super) fn listed(&mut self, listed: Result<Listed>, now: Now) {
+        let Some(moved) = self.closed.moved.take() else { return };
+        match listed {
+            Ok(listed) => {
+                self.counts.corrupt = listed.corrupt;
+                let all = Closed::all(listed, &moved);
+                for (state, ids) in &all {
+                    *self.counter(*state) = ids.len();
+                }
+                self.closed.counted = true;
+                if self.closed.names_wanted {
+                    let ids = all.iter().flat_map(|(_, ids)| ids);
+                    self.closed.names = Some(ids.map(|id| format!("{id}\n")).collect());
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "listing what is closed; it is tried again");
+                if self.deferred.wait_for_listing() {
+                    self.cannot_be_read(&error, None, now);
+                }
+            }
+        }
+        if self.deferred.wait_for_listing() {
+            for reply in self.deferred.take() {
+                self.step(Event::Reply(reply), now);
+            }
+        }
+    }
+
+    /// A hand-off was written, or deleted (`after: None`).
+    pub(super) fn moved(&mut self, id: Id, before: Option<State>, after: Option<State>) {
+        self.closed.lies(id, after);
+        if before == after {
+            return;
+        }
+        match after {
+            Some(state) if !state.is_open() => self.closed.came(id),
+            // They are listed again where they are asked for.
+            None => self.closed.names = None,
+            Some(_) => {}
+        }
+        for (state, up) in before.map(|state| (state, false)).into_iter().chain(after.map(|state| (state, true))) {
+            if state.is_open() || self.closed.counted {
+                let n = self.counter(state);
+                *n = if up { *n + 1 } else { n.saturating_sub(1) };
+            }
+        }
+    }
+
+    pub(super) fn counter(&mut self, state: State) -> &mut usize {
+        let Counts { new, brain, out, done, failed, .. } = &mut self.counts;
+        match state {
+            State::New => new,
+            State::Brain => brain,
+            State::Out => out,
+            State::Done => done,
+            State::Failed => failed,
+        }
+    }
+}
