@@ -44,15 +44,6 @@ impl Side {
             Side::Bot => "bot",
         }
     }
-
-    /// What the one takes is pushed to the other.
-    #[must_use]
-    pub fn other(self) -> Side {
-        match self {
-            Side::Brain => Side::Bot,
-            Side::Bot => Side::Brain,
-        }
-    }
 }
 
 impl fmt::Display for Side {

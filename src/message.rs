@@ -56,7 +56,7 @@ pub enum ToSide {
         /// What to post.
         uploads: Vec<Upload>,
     },
-    /// From the other side: what it took will most likely be pushed here as soon as it is written.
+    /// From the Queue: what is being written will most likely be pushed here.
     Expect,
     /// From the Queue: do not post that one, if its turn has not come. Answered by [`Event::Pushed`] if so.
     Withdraw(Token),

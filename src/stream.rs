@@ -90,12 +90,15 @@ impl Stream {
 
     fn add(&self, line: &str) {
         let mut queue = self.0.0.queue();
-        if queue.lines.len() < MAX_BACKLOG {
-            queue.lines.push_back(line.to_owned());
-        } else {
+        if queue.lines.len() >= MAX_BACKLOG {
             queue.lost += 1;
+            return;
         }
-        self.0.0.work.notify_one();
+        queue.lines.push_back(line.to_owned());
+        // With more than that it is at work, or waits to try again.
+        if queue.lines.len() == 1 {
+            self.0.0.work.notify_one();
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use actix::prelude::*;
 
-use crate::config::Config;
+use crate::config::{Config, Side};
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
 use crate::queue::{Effect, Event, Receipt};
 use crate::spool::closed::Listed;
@@ -144,7 +144,16 @@ impl Handler<ToQueue> for Queue {
     type Result = ();
 
     fn handle(&mut self, ToQueue(event): ToQueue, _: &mut Self::Context) {
+        let pushed_to = match event {
+            Event::Accept(_) => Some(Side::Brain),
+            Event::Reply(_) => Some(Side::Bot),
+            _ => None,
+        };
         self.give(event);
+        // After that, for the worker need not wait for it.
+        if let Some(side) = pushed_to {
+            self.wires.side(side).send(ToSide::Expect);
+        }
     }
 }
 

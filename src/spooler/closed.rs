@@ -22,6 +22,8 @@ pub(super) struct Closed {
     names: Option<String>,
     /// Whether they were.
     names_wanted: bool,
+    /// The highest of them, as far as they are counted.
+    newest: Option<Id>,
     /// While they are listed: what was written or deleted meanwhile, and where it lies now.
     moved: Option<BTreeMap<Id, Option<State>>>,
 }
@@ -33,6 +35,11 @@ impl Closed {
         self.names.as_deref()
     }
 
+    /// Whether it is newer than all of them, so that there is no need to look for it. Ids begin with the time.
+    pub fn are_older_than(&self, id: Id) -> bool {
+        self.counted && self.newest.is_none_or(|newest| newest < id)
+    }
+
     /// A hand-off is about to be written or deleted there, or was, or was moved there.
     pub fn lies(&mut self, id: Id, at: Option<State>) {
         if let Some(moved) = &mut self.moved {
@@ -41,6 +48,7 @@ impl Closed {
     }
 
     fn came(&mut self, id: Id) {
+        self.newest = self.newest.max(Some(id));
         if let Some(names) = &mut self.names {
             names.push_str(&format!("{id}\n"));
         }
@@ -74,6 +82,7 @@ impl<F: Fs> Spooler<F> {
                 let all = Closed::all(listed, &moved);
                 for (state, ids) in &all {
                     *self.counter(*state) = ids.len();
+                    self.closed.newest = self.closed.newest.max(ids.iter().max().copied());
                 }
                 self.closed.counted = true;
                 if self.closed.names_wanted {

@@ -137,7 +137,11 @@ impl<F: Fs> Spooler<F> {
     /// Lets a hand-off in only if it is not known yet, with its files in their folder. `refused`: the breaker refused
     /// it, and whether it is kept.
     fn admit(&mut self, mut arrival: Arrival, refused: Option<bool>, now: Now) -> Option<Arrival> {
-        let known = if self.queue.holds(arrival.id) { Ok(true) } else { self.store.is_closed(arrival.id) };
+        let known = match arrival.id {
+            id if self.queue.holds(id) => Ok(true),
+            id if self.closed.are_older_than(id) => Ok(false),
+            id => self.store.is_closed(id),
+        };
         let known = match known {
             Ok(known) => known,
             Err(error) => {

@@ -110,6 +110,21 @@ fn all_else_goes_on_while_what_is_closed_is_listed() {
 }
 
 #[test]
+fn what_is_closed_is_not_accepted_again_listed_or_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = [(); 2].map(|()| done(dir.path()).id);
+    let mut spooler = open(dir.path());
+    let new = |spooler: &mut Spooler, id| spooler.process([accept(id)], NOW).snapshot.counts.new;
+    assert_eq!(old.map(|id| new(&mut spooler, id)), [0, 0]);
+    spooler.process([Event::Tick], NOW);
+    be_listed(&mut spooler, dir.path());
+    assert_eq!(old.map(|id| new(&mut spooler, id)), [0, 0]);
+    let later = Id::now();
+    assert!(spooler.closed.are_older_than(later));
+    assert_eq!(new(&mut spooler, later), 1);
+}
+
+#[test]
 fn what_moves_while_it_is_listed_is_counted_once() {
     let dir = tempfile::tempdir().unwrap();
     let [stays, left, pruned, rewritten] = [(); 4].map(|()| done(dir.path()));

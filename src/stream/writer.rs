@@ -13,6 +13,10 @@ use time::OffsetDateTime;
 /// How long after a failure the same is tried again: a full disk is not freed faster.
 pub(super) const RETRY: Duration = Duration::from_secs(5);
 
+/// How long lines are gathered before they are written: what they tell of is going on just now, and has the processor to
+/// itself.
+const GATHER: Duration = Duration::from_millis(3);
+
 /// What the handles and the writer share.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -81,6 +85,11 @@ impl Writer {
                     }
                 };
             }
+            queue = shared
+                .work
+                .wait_timeout_while(queue, GATHER, |queue| !queue.hurry && !queue.closed)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
             queue.hurry = false;
             drop(queue);
             let outcome = self.write_all();

@@ -13,7 +13,6 @@ use crate::fakechat::frame::Frame;
 use crate::fakechat::socket::{self, Socket};
 use crate::handoff::Id;
 use crate::inbox::files_of;
-use crate::message::ToSide;
 use crate::queue::Incoming;
 use crate::side::Input;
 use crate::spool::store::{MAX_FILE, TMP};
@@ -88,9 +87,6 @@ impl<R: Role> SideActor<R> {
             self.wires.stream.warn(&format!("a frame of the {} was dropped: too much waits for the disk", R::SIDE));
             return;
         };
-        if concern == Concern::Take && file.is_none() {
-            self.wires.side(R::SIDE.other()).send(ToSide::Expect);
-        }
         if let Some((message, file)) = file {
             let config = self.wires.config();
             let (port, to) = (config.relay.port(R::SIDE), config.paths.spool().join(TMP).join(Id::now().to_string()));
