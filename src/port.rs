@@ -7,6 +7,7 @@
 //! [`end`] acts, [`registry`] asks what a session is doing.
 
 pub mod end;
+pub mod exit;
 pub mod family;
 pub mod process;
 mod read;

@@ -1,7 +1,7 @@
 //! The OrphanReaper: says who holds the two ports, tells the sides when that changes, and ends an orphan.
 //!
-//! A side asks ([`Judge`]) whenever it is about to act. Beside that the ports are swept at each ping of the
-//! Supervisor, for a session can end, and leave an open websocket behind, while there is nothing to push.
+//! A side asks ([`Judge`]) whenever it is about to act. Beside that its port is swept when its session ends, for that may
+//! leave an open websocket behind while there is nothing to push, and at each ping of the Supervisor.
 
 mod deaf;
 
@@ -16,6 +16,7 @@ use crate::control::wire::{Activity, HolderStatus, SessionStatus};
 use crate::handoff::SessionKey;
 use crate::message::{Judge, Ping, Reload, Seen, ToQueue, ToSide};
 use crate::port::end::EndCause;
+use crate::port::exit::exit;
 use crate::port::registry::{self, Entry, Mark};
 use crate::port::{self, Orphan, Session, Verdict};
 use crate::queue::event::{Doing, Event};
@@ -54,6 +55,8 @@ struct Port {
     survivor: Option<SessionKey>,
     /// The live session, with what it was last seen to do.
     session: Option<(SessionKey, Option<Entry>)>,
+    /// Waits for its end.
+    exit: Option<SpawnHandle>,
     /// Tells whether what it does has to be read anew.
     mark: Option<Mark>,
     deaf: Deaf,
@@ -136,11 +139,23 @@ impl OrphanReaper {
         self.wires.board.borrow_mut().side(side).holder = holder;
         let key = session.map(Session::key);
         if self.port(side).session.as_ref().map(|(key, _)| *key) != key {
+            let exit = key.map(|session| self.wait_for_exit(side, session, ctx));
             let port = self.port(side);
             (port.session, port.mark) = (key.map(|key| (key, None)), None);
+            if let Some(before) = std::mem::replace(&mut port.exit, exit) {
+                ctx.cancel_future(before);
+            }
             self.read_activity(ctx);
         }
         self.show_session(side);
+    }
+
+    /// Has the port swept when its session ends.
+    fn wait_for_exit(&self, side: Side, session: SessionKey, ctx: &mut Context<Self>) -> SpawnHandle {
+        ctx.spawn(exit(session.pid).into_actor(self).map(move |ended, act, ctx| match ended {
+            Ok(()) => act.sweep(side, ctx),
+            Err(error) => tracing::debug!(%error, "waiting for the end of a session; the next sweep will tell"),
+        }))
     }
 
     fn show_session(&mut self, side: Side) {

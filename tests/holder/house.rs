@@ -23,10 +23,17 @@ impl House {
         House { world: world.with_env("ANNA_RELAY_TEST_TICK_MS", "250").with_env("ANNA_RELAY_TEST_GRACE_MS", "500") }
     }
 
-    /// One that sweeps so rarely that a test is over before, and still often enough for the watchdog.
+    /// One that sweeps so rarely that a test is over before, and still often enough for the watchdog; but when a session
+    /// ends.
     pub fn without_sweeps() -> House {
         let House { world } = House::new();
         House { world: world.with_env("ANNA_RELAY_TEST_TICK_MS", "25000") }
+    }
+
+    /// Nor then.
+    pub fn blind() -> House {
+        let House { world } = House::without_sweeps();
+        House { world: world.with_env("ANNA_RELAY_TEST_NO_EXITS", "1") }
     }
 
     pub fn port(&self, side: Side) -> u16 {
