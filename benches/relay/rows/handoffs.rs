@@ -109,11 +109,10 @@ pub fn one_at_a_time(run: &mut Run) {
         (like_asked, like_told) = (asked[0].text.clone(), told[0].text.clone());
     }
     for (name, way) in [(THERE, &to_brain), (BACK, &to_bot)] {
-        let floor = p50(&way.floor);
+        let (floor, late) = (p50(&way.floor), percentile(&way.ours, 99));
         run.table.row(&format!("{name}, p50"), p50(&way.ours), Some(floor), "ms", Goal::Ratio(1.3));
-        run.table.row(&format!("{name}, p99"), percentile(&way.ours, 99), Some(floor), "ms", Goal::Ratio(3.0));
-        let own = percentile(&way.floor, 99);
-        run.table.row(&format!("{name}: the floor's own p99, over its p50"), own, Some(floor), "ms", Goal::None);
+        run.table.row(&format!("{name}, p99"), late, Some(percentile(&way.floor, 99)), "ms", Goal::Ratio(3.0));
+        run.table.row(&format!("{name}: that p99 over the floor's p50"), late, Some(floor), "ms", Goal::None);
     }
 }
 
