@@ -4,6 +4,8 @@
 //! as a task whose end is waited for here, and a fresh one is made by its factory. What was in its mailbox is lost, so
 //! those that had sent something are told to send it again; the truth is on disk, and in [`Wires`].
 
+mod start;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -13,7 +15,7 @@ use std::time::Duration;
 use actix::prelude::*;
 use tokio::net::UnixListener;
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::JoinHandle;
 use tokio::time::sleep_until;
 
 use crate::beat;
@@ -24,16 +26,14 @@ use crate::queue::Event;
 
 use super::bot_side::Bot;
 use super::brain_side::Brain;
-use super::control::{self, Control};
-use super::guard::{self, Guard};
-use super::orphan_reaper::{self, OrphanReaper};
-use super::queue::{self, Queue};
-use super::side::{Role, SideActor};
+use super::control;
+use super::guard;
+use super::orphan_reaper;
+use super::queue;
+use super::side::Role;
 use super::wires::Wires;
-use super::witness::{self, Witness};
-
-#[cfg(debug_assertions)]
-use crate::message::Fault;
+use super::witness;
+use start::Running;
 
 /// How often each actor is asked whether it is there. Long, for each time wakes the machine: at each beat.
 const TICK: Duration = beat::BEAT;
@@ -73,13 +73,6 @@ struct Child {
     restarts: u32,
 }
 
-/// An actor that was started.
-struct Running {
-    abort: AbortHandle,
-    ping: Recipient<Ping>,
-    reload: Recipient<Reload>,
-}
-
 /// Told at each tick whether all actors had answered.
 type Alive = dyn Fn(&Wires, bool);
 
@@ -108,13 +101,13 @@ impl Supervisor {
         let child = |name, start| Child { name, start, running: None, silent: 0, restarts: 0 };
         // Those that others send to come first.
         let children = vec![
-            child(orphan_reaper::NAME, start_reaper),
-            child(queue::NAME, start_queue),
-            child(guard::NAME, start_guard),
-            child(Brain::NAME, start_brain),
-            child(Bot::NAME, start_bot),
-            child(witness::NAME, start_witness),
-            child(control::NAME, start_control),
+            child(orphan_reaper::NAME, start::reaper),
+            child(queue::NAME, start::queue),
+            child(guard::NAME, start::guard),
+            child(Brain::NAME, start::brain),
+            child(Bot::NAME, start::bot),
+            child(witness::NAME, start::witness),
+            child(control::NAME, start::control),
         ];
         Supervisor {
             wires,
@@ -280,85 +273,6 @@ fn name_of(side: Side) -> &'static str {
         Side::Bot => Bot::NAME,
     }
 }
-
-/// Starts an actor as a task, and puts it where the others find it.
-fn run<A>(actor: A, found: impl FnOnce(&Addr<A>)) -> (JoinHandle<()>, Running)
-where
-    A: Actor<Context = Context<A>> + Handler<Ping> + Handler<Reload>,
-{
-    let context = Context::new();
-    let address = context.address();
-    found(&address);
-    let task = actix_rt::spawn(context.into_future(actor));
-    let running =
-        Running { abort: task.abort_handle(), ping: address.clone().recipient(), reload: address.recipient() };
-    (task, running)
-}
-
-fn start_reaper(this: &Supervisor) -> (JoinHandle<()>, Running) {
-    let wires = &this.wires;
-    run(OrphanReaper::new(Rc::clone(wires)), |address| {
-        wires.reaper.replace(Some(address.clone().recipient()));
-        expose(wires, orphan_reaper::NAME, address);
-    })
-}
-
-fn start_queue(this: &Supervisor) -> (JoinHandle<()>, Running) {
-    let wires = &this.wires;
-    run(Queue::new(Rc::clone(wires)), |address| {
-        wires.queue.fill(address.clone().recipient());
-        expose(wires, queue::NAME, address);
-    })
-}
-
-fn start_guard(this: &Supervisor) -> (JoinHandle<()>, Running) {
-    let wires = &this.wires;
-    run(Guard::new(Rc::clone(wires)), |address| {
-        wires.guard.fill(address.clone().recipient());
-        expose(wires, guard::NAME, address);
-    })
-}
-
-fn start_side<R: Role>(wires: &Rc<Wires>) -> (JoinHandle<()>, Running) {
-    run(SideActor::<R>::new(Rc::clone(wires)), |address| {
-        wires.side(R::SIDE).fill(address.clone().recipient());
-        expose(wires, R::NAME, address);
-    })
-}
-
-fn start_brain(this: &Supervisor) -> (JoinHandle<()>, Running) {
-    start_side::<Brain>(&this.wires)
-}
-
-fn start_bot(this: &Supervisor) -> (JoinHandle<()>, Running) {
-    start_side::<Bot>(&this.wires)
-}
-
-fn start_witness(this: &Supervisor) -> (JoinHandle<()>, Running) {
-    let wires = &this.wires;
-    run(Witness::new(Rc::clone(wires)), |address| {
-        wires.witness.fill(address.clone().recipient());
-        expose(wires, witness::NAME, address);
-    })
-}
-
-fn start_control(this: &Supervisor) -> (JoinHandle<()>, Running) {
-    let wires = &this.wires;
-    let control = Control::new(Rc::clone(wires), Arc::clone(&this.listener), Rc::clone(&this.desk));
-    run(control, |address| {
-        wires.control.fill(address.clone().recipient());
-        expose(wires, control::NAME, address);
-    })
-}
-
-/// In test builds an actor can be made to fail.
-#[cfg(debug_assertions)]
-fn expose<A: Actor<Context = Context<A>> + Handler<Fault>>(wires: &Wires, name: &'static str, address: &Addr<A>) {
-    wires.faults.borrow_mut().insert(name, address.clone().recipient());
-}
-
-#[cfg(not(debug_assertions))]
-fn expose<A>(_: &Wires, _: &'static str, _: &A) {}
 
 /// The tick; in test builds another can be given, so that no test waits for a frozen actor's full 16 s.
 fn tick() -> Duration {
