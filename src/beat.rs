@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The time between two beats: two coarse slots of tokio's wheel, of 64 times 64 ms. Each wakes a machine that may have
+/// The time between two beats: four coarse slots of tokio's wheel, of 64 times 64 ms. Each wakes a machine that may have
 /// nothing else to do.
 pub const BEAT: Duration = Duration::from_millis(4 * 64 * 64);
 static START: OnceLock<Instant> = OnceLock::new();
@@ -45,11 +45,13 @@ mod tests {
             let found = last(start, start + Duration::from_millis(from), Duration::from_millis(most));
             found.map(|found| (found - start).as_millis())
         };
-        assert_eq!(at(0, 8192), Some(8192));
-        assert_eq!(at(8192, 8192), Some(16_384), "a tick leads to the next");
-        assert_eq!(at(8200, 8192), Some(16_384), "also a late one");
-        assert_eq!((at(8192, 25_000), at(15_000, 25_000)), (Some(32_768), Some(32_768)));
-        assert_eq!((at(0, 50), at(8_000, 50)), (None, None), "shorter than a beat, and none in reach");
-        assert_eq!(at(8_191, 50), Some(8192));
+        let beat = u64::try_from(BEAT.as_millis()).unwrap();
+        let nth = |n: u64| Some(u128::from(n * beat));
+        assert_eq!(at(0, beat), nth(1));
+        assert_eq!(at(beat, beat), nth(2), "a tick leads to the next");
+        assert_eq!(at(beat + 8, beat), nth(2), "also a late one");
+        assert_eq!((at(beat, 3 * beat - 1), at(2 * beat - 1, 2 * beat)), (nth(3), nth(3)));
+        assert_eq!((at(0, 50), at(beat - 100, 50)), (None, None), "shorter than a beat, and none in reach");
+        assert_eq!(at(beat - 1, 50), nth(1));
     }
 }

@@ -18,7 +18,6 @@
 
 mod copy;
 mod take;
-mod watch;
 
 use std::fs;
 use std::io;
@@ -37,7 +36,6 @@ use crate::spool::{Fs, RealFs};
 
 pub use copy::{MAX_FILES, MAX_TOTAL};
 pub use take::{BATCH_BYTES, BATCH_RECORDS, Entry, Listing, files_of, list, remove};
-pub use watch::Watch;
 
 /// How many records may wait. Weeks of two busy sessions; nobody may fill the disk because no bridge ever runs.
 pub const MAX_RECORDS: usize = 10_000;

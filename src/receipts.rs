@@ -79,20 +79,21 @@ impl Receipts {
         self.sides[side as usize].hooked = true;
     }
 
-    /// The session that the side has, with its transcript, as a hook or the registry named them.
-    pub fn learn(&mut self, side: Side, session: &str, transcript: Option<PathBuf>, now: OffsetDateTime) {
+    /// The session that the side has, with its transcript, as a hook or the registry named them. Whether it is another
+    /// transcript than before.
+    pub fn learn(&mut self, side: Side, session: &str, transcript: Option<PathBuf>, now: OffsetDateTime) -> bool {
         let watch = &mut self.sides[side as usize];
         let same = watch.session.as_deref() == Some(session);
         let path = transcript.filter(|path| watch.follower.as_ref().is_none_or(|known| !same || known.path() != path));
-        if let Some(path) = path {
-            *watch = Watch {
-                session: Some(session.to_owned()),
-                since: Some(now),
-                follower: Some(Follower::new(path)),
-                hooked: watch.hooked,
-                registered: watch.registered.take(),
-            };
-        }
+        let Some(path) = path else { return false };
+        *watch = Watch {
+            session: Some(session.to_owned()),
+            since: Some(now),
+            follower: Some(Follower::new(path)),
+            hooked: watch.hooked,
+            registered: watch.registered.take(),
+        };
+        true
     }
 
     /// Whether the registry's word for the side's session is a new one.
@@ -145,6 +146,15 @@ impl Receipts {
         more
     }
 
+    /// The folders that the transcripts are in.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.followers().filter_map(|follower| follower.path().parent())
+    }
+
+    fn followers(&self) -> impl Iterator<Item = &Follower> {
+        self.sides.iter().filter_map(|watch| watch.follower.as_ref())
+    }
+
     /// Whether a transcript has another length than when it was read.
     #[must_use]
     pub fn has_grown(&self) -> bool {
@@ -152,7 +162,7 @@ impl Receipts {
             let length = std::fs::metadata(follower.path()).map(|meta| meta.len());
             length.is_ok_and(|length| length != follower.position().offset)
         };
-        self.sides.iter().filter_map(|watch| watch.follower.as_ref()).any(grown)
+        self.followers().any(grown)
     }
 
     /// Keeps how far it was read. What is lost of that is read again.

@@ -1,26 +1,29 @@
 //! The Witness: takes what the sessions' hooks brought to the inbox, and reads off their transcripts what they have
 //! seen. So what was said while nobody listened is not lost, and a push is known to have arrived.
 
+mod look;
+mod when;
+
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
 use actix::prelude::*;
 
 use crate::config::Side;
-use crate::error::Result;
 use crate::hook::What;
-use crate::inbox::{self, Entry, Listing, Watch};
+use crate::inbox::{self, Entry};
 use crate::message::{Candidate, Ping, Reload, ToGuard, ToQueue, ToWitness};
-use crate::port::registry;
 use crate::queue::event::{Event, Reply, Sighted};
 use crate::queue::{Incoming, Receipt};
 use crate::receipts::Receipts;
 use crate::spool::store::INBOX;
 use crate::transcript::locate;
+use crate::watch::{News, Watch};
 
-use super::wires::{Live, Wires};
+use super::wires::Wires;
+use look::{Found, find};
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -37,27 +40,21 @@ pub struct Witness {
     wires: Rc<Wires>,
     /// At home while it is not looking.
     receipts: Option<Receipts>,
+    /// Tells when something is written where the transcripts are.
+    transcripts: Option<Rc<Watch>>,
     /// What is being dealt with, by number.
     under_way: HashMap<u64, Arc<Entry>>,
     /// The number of the last one: its predecessors' are not among those of a Witness that was started again.
     last: u64,
     /// More waits than was taken.
     more: bool,
-    /// It was to look while it was looking.
+    /// It is to look again: it was to while it was looking, or has learnt of a transcript since.
     again: bool,
     /// What the transcripts showed lately, to be told again to a Queue that was started again.
     recent: VecDeque<Sighted>,
     /// When the inbox last changed, if it was looked into long enough after that.
     changed: Option<SystemTime>,
     pings: u32,
-}
-
-/// What a look found.
-struct Found {
-    receipts: Receipts,
-    listing: Result<Listing>,
-    dropped_since: Option<time::OffsetDateTime>,
-    more: bool,
 }
 
 impl Witness {
@@ -72,6 +69,7 @@ impl Witness {
             last: wires.token_range(),
             wires,
             receipts: Some(receipts),
+            transcripts: None,
             under_way: HashMap::new(),
             more: false,
             again: false,
@@ -79,18 +77,6 @@ impl Witness {
             changed: None,
             pings: 0,
         }
-    }
-
-    /// Looks whenever something comes into the inbox.
-    fn wait_for(&self, watch: Watch, ctx: &mut Context<Self>) {
-        let waiting = async move { watch.came().await.map(|()| watch) };
-        ctx.spawn(waiting.into_actor(self).map(|came, act, ctx| match came {
-            Ok(watch) => {
-                act.look(ctx);
-                act.wait_for(watch, ctx);
-            }
-            Err(error) => tracing::debug!(%error, "watching the inbox"),
-        }));
     }
 
     /// Looks at the inbox and the transcripts, on a thread that may wait for the disk.
@@ -114,7 +100,6 @@ impl Witness {
         if let Some(since) = dropped_since {
             self.wires.stream.warn(&format!("the inbox was full: what was said after {since} may be lost"));
         }
-        let more = more | std::mem::take(&mut self.again);
         match listing {
             Ok(listing) => {
                 for aside in listing.put_aside {
@@ -135,8 +120,10 @@ impl Witness {
         for side in Side::BOTH {
             self.wires.hooked[side as usize].set(receipts.is_hooked(side));
         }
+        // What was written there before is not told.
+        let met = self.transcripts.as_ref().is_some_and(|watch| watch.set(receipts.folders()));
         self.receipts = Some(receipts);
-        if more {
+        if more | met | std::mem::take(&mut self.again) {
             ctx.notify(Again);
         }
     }
@@ -157,7 +144,7 @@ impl Witness {
         receipts.hooked(side);
         if let Some(session) = &entry.record.session_id {
             let transcript = entry.record.transcript.as_deref().and_then(locate::from_hook);
-            receipts.learn(side, session, transcript, self.wires.now().wall);
+            self.again |= receipts.learn(side, session, transcript, self.wires.now().wall);
         }
         self.last += 1;
         let (number, receipt) = (self.last, Receipt::Inbox(self.last));
@@ -193,54 +180,6 @@ impl Witness {
         let reply = Reply { message, reply_to, edit, text, files, found: None, receipt };
         self.wires.queue.send(ToQueue(Event::Reply(reply)));
     }
-
-    /// Whether the registry names another session than before.
-    fn is_met(&self, receipts: &Receipts) -> bool {
-        let live = self.wires.live.borrow();
-        let mut sides = Side::BOTH.into_iter().zip(live.iter());
-        sides.any(|(side, live)| live.as_ref().is_some_and(|live| receipts.is_news(side, &live.session_id)))
-    }
-
-    /// Whether something has come into the inbox since the last look.
-    fn has_news(&mut self) -> bool {
-        let inbox = self.wires.config().paths.spool().join(INBOX);
-        let changed = std::fs::metadata(inbox).and_then(|meta| meta.modified()).ok();
-        let is_news = self.changed != changed;
-        self.changed = changed.filter(|at| registry::is_settled(*at));
-        is_news
-    }
-}
-
-/// The look itself.
-fn find(
-    mut receipts: Receipts,
-    spool: &std::path::Path,
-    live: &[Option<Live>; 2],
-    now: time::OffsetDateTime,
-    untold: &Mutex<Vec<Sighted>>,
-) -> Found {
-    for (side, live) in Side::BOTH.into_iter().zip(live) {
-        let Some(live) = live else { continue };
-        let transcript = || locate::find(&registry::claude_folder()?, &live.cwd, &live.session_id);
-        receipts.registered(side, &live.session_id, transcript, now);
-    }
-    let mut sighted = Vec::new();
-    let more = receipts.poll(|side, sighting, new| {
-        let (message, bytes) = (sighting.message_id, sighting.text_len);
-        sighted.push(Sighted { side, message, at: sighting.at.unwrap_or(now), bytes, new, of: None });
-    });
-    // Before it is kept how far they were read: a Witness that falls meanwhile leaves it to the next one to tell.
-    untold.lock().unwrap_or_else(PoisonError::into_inner).append(&mut sighted);
-    if let Err(error) = receipts.save() {
-        tracing::debug!(%error, "keeping how far the transcripts were read");
-    }
-    let dropped_since = inbox::overflow(spool).ok().flatten();
-    if dropped_since.is_some()
-        && let Err(error) = inbox::clear_overflow(spool)
-    {
-        tracing::warn!(%error, "clearing the mark of a full inbox");
-    }
-    Found { receipts, listing: inbox::list(spool), dropped_since, more }
 }
 
 /// Whether it is gone.
@@ -259,10 +198,10 @@ impl Actor for Witness {
     fn started(&mut self, ctx: &mut Self::Context) {
         self.tell();
         // Before the first look: what comes after that is told.
-        match Watch::on(&self.wires.config().paths.spool().join(INBOX)) {
-            Ok(watch) => self.wait_for(watch, ctx),
-            Err(error) => tracing::debug!(%error, "watching the inbox; it is looked at now and then instead"),
+        if let Some(inbox) = self.watch(News::Came, ctx) {
+            inbox.set([self.wires.config().paths.spool().join(INBOX).as_path()]);
         }
+        self.transcripts = self.watch(News::Changed, ctx);
         self.look(ctx);
     }
 }
@@ -305,8 +244,7 @@ impl Handler<ToWitness> for Witness {
 impl Handler<Ping> for Witness {
     type Result = ();
 
-    /// The Supervisor's ping is also the time to look, if there seems to be something to see: transcripts tell of
-    /// nothing by themselves.
+    /// The Supervisor's ping is also the time to look, if there seems to be something to see that no watch told of.
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
         self.wires.answer_ping(NAME);
         self.pings = self.pings.wrapping_add(1);

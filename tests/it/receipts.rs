@@ -260,3 +260,37 @@ fn a_session_of_another_channel_and_odd_lines_prove_nothing() {
     assert_eq!(listed(&world, &id)["stage"], "pushed");
     assert_eq!(strangers(&world), [""; 0]);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_transcript_is_read_when_it_has_grown_and_not_at_the_next_tick() {
+    let mut world = World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "3600000");
+    world.start_online();
+    let seen = |id: &str| drop(wait_listed(&world, id, |one| one["stage"] == "seen"));
+    let session = Session::new(&world, "brain", "s1").begins();
+    // It comes, it grows, another one takes its place.
+    for text in ["one", "two"] {
+        let id = pushed(&world, text);
+        session.has(&id);
+        seen(&id);
+    }
+    let id = pushed(&world, "three");
+    let other = Session::new(&world, "brain", "s2");
+    other.has(&id);
+    std::fs::rename(&other.transcript, &session.transcript).unwrap();
+    seen(&id);
+    // The next sessions' had theirs before a hook named them; they are in another folder.
+    let folder = world.dir.path().join("elsewhere");
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["s3", "s4"] {
+        let mut next = Session::new(&world, "brain", name);
+        next.transcript = folder.join(format!("{name}.jsonl"));
+        let id = pushed(&world, &format!("before {name}"));
+        next.has(&id);
+        let next = next.begins();
+        seen(&id);
+        let id = pushed(&world, &format!("after {name}"));
+        next.has(&id);
+        seen(&id);
+    }
+}

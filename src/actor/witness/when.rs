@@ -1,0 +1,60 @@
+//! When the Witness looks: as soon as a watch tells of something, and at a ping, if something has changed of which no
+//! watch told.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use tokio::time::Instant;
+
+use crate::config::Side;
+use crate::port::registry;
+use crate::receipts::Receipts;
+use crate::spool::store::INBOX;
+use crate::watch::{News, Watch};
+
+use super::Witness;
+
+/// So long it does not look again at transcripts that go on growing.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Witness {
+    /// A watch that has it look when there is something to see; none is had where it looks at the tick only.
+    pub(super) fn watch(&self, news: News, ctx: &mut Context<Self>) -> Option<Rc<Watch>> {
+        let watch = Watch::new(news).inspect_err(|error| tracing::debug!(%error, "watching folders")).ok()?;
+        let watch = Rc::new(watch);
+        self.wait_for(Rc::clone(&watch), news, Instant::now(), ctx);
+        Some(watch)
+    }
+
+    fn wait_for(&self, watch: Rc<Watch>, news: News, earliest: Instant, ctx: &mut Context<Self>) {
+        let waiting = async move { watch.told(earliest).await.map(|()| watch) };
+        ctx.spawn(waiting.into_actor(self).map(move |told, act, ctx| match told {
+            Ok(watch) => {
+                let pause = if news == News::Came { Duration::ZERO } else { PAUSE };
+                // Where the transcripts are, other files change too.
+                if news == News::Came || act.receipts.as_ref().is_none_or(Receipts::has_grown) {
+                    act.look(ctx);
+                }
+                act.wait_for(watch, news, Instant::now() + pause, ctx);
+            }
+            Err(error) => tracing::debug!(%error, "watching folders"),
+        }));
+    }
+
+    /// Whether the registry names another session than before.
+    pub(super) fn is_met(&self, receipts: &Receipts) -> bool {
+        let live = self.wires.live.borrow();
+        let mut sides = Side::BOTH.into_iter().zip(live.iter());
+        sides.any(|(side, live)| live.as_ref().is_some_and(|live| receipts.is_news(side, &live.session_id)))
+    }
+
+    /// Whether something has come into the inbox since the last look.
+    pub(super) fn has_news(&mut self) -> bool {
+        let inbox = self.wires.config().paths.spool().join(INBOX);
+        let changed = std::fs::metadata(inbox).and_then(|meta| meta.modified()).ok();
+        let is_news = self.changed != changed;
+        self.changed = changed.filter(|at| registry::is_settled(*at));
+        is_news
+    }
+}
