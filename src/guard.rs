@@ -40,12 +40,18 @@ pub fn judge<'a>(text: Option<&'a str>, reply_to: Option<&str>, with_file: bool)
     }
 }
 
-/// Whether a text starts much like a hand-off: `relay:`, `**RELAY:**`, ` RELAY :`. A model writes such things.
+/// Whether a text is much like a hand-off: it has a `RELAY:` further on, or a line that starts like one (`relay:`,
+/// `**RELAY:**`, ` RELAY :`, `RELAY water`). A model writes such things.
 fn is_near_miss(text: &str) -> bool {
-    let start = text.trim_start_matches(|c: char| c.is_whitespace() || "*_`#>\"'".contains(c));
+    text.contains(PREFIX) || text.lines().any(starts_alike)
+}
+
+fn starts_alike(line: &str) -> bool {
+    let start = line.trim_start_matches(|c: char| c.is_whitespace() || "*_`#>-\"'".contains(c));
     let word = PREFIX.trim_end_matches(':');
-    let rest = start.get(..word.len()).filter(|found| found.eq_ignore_ascii_case(word)).map(|_| &start[word.len()..]);
-    rest.is_some_and(|rest| rest.trim_start_matches(|c: char| c == ' ' || "*_`".contains(c)).starts_with(':'))
+    let Some((found, rest)) = start.split_at_checked(word.len()) else { return false };
+    let colon = || rest.trim_start_matches(|c: char| c == ' ' || "*_`".contains(c)).starts_with([':', '：']);
+    (found == word && rest.starts_with(' ')) || (found.eq_ignore_ascii_case(word) && colon())
 }
 
 /// Whether a hand-off is let in.
@@ -205,10 +211,13 @@ mod tests {
             (Some("relay: x"), None, false, Verdict::NearMiss),
             (Some("**RELAY:** x"), None, false, Verdict::NearMiss),
             (Some("RELAY : x"), Some("id"), false, Verdict::NearMiss),
-            (Some("RELAY x"), None, false, Verdict::NotForUs),
+            (Some("RELAY x"), None, false, Verdict::NearMiss),
+            (Some("I said RELAY: x"), None, false, Verdict::NearMiss),
+            (Some("Sure!\n- relay: x"), None, false, Verdict::NearMiss),
+            (Some("RELAYS x"), None, false, Verdict::NotForUs),
+            (Some("the relay: x"), None, false, Verdict::NotForUs),
             (Some("rélay: x"), None, false, Verdict::NotForUs),
-            (Some("I said RELAY: x"), None, false, Verdict::NotForUs),
-            (Some("[relay] RELAY: x"), None, false, Verdict::NotForUs),
+            (Some("[relay] RELAY: x"), None, false, Verdict::NearMiss),
             (Some("hello"), Some("id"), false, Verdict::NotForUs),
             (None, None, true, Verdict::NotForUs),
         ] {

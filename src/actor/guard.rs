@@ -54,7 +54,7 @@ impl Guard {
             Verdict::NearMiss => {
                 let said = text.unwrap_or_default();
                 if self.wires.breaker.borrow_mut().dismiss(&message) {
-                    self.wires.stream.note(&format!(
+                    self.wires.stream.warn(&format!(
                         "the bot said what is no hand-off, for it does not start with `RELAY:`: {said}"
                     ));
                 }

@@ -50,6 +50,7 @@ fn nothing_but_an_explicit_hand_off_reaches_the_brain() {
     world.wait_stream("hand-off from the bot: the last one");
     let refused = |why: &str| world.warnings().iter().filter(|line| line.contains(why)).count();
     assert_eq!(refused("it is a reply to something"), 5, "{}", world.stream());
+    assert_eq!(refused("the bot said what is no hand-off"), NOT_QUITE.len(), "{}", world.stream());
     assert_eq!(refused("there is nothing behind it"), 3, "{}", world.stream());
     assert_eq!(world.bot().uploads().len(), 0, "refusals are the stream's matter");
     assert_eq!(world.status()["breaker"]["recent"], 1);
