@@ -168,6 +168,8 @@ struct Signals {
     term: Signal,
     int: Signal,
     hup: Signal,
+    /// A file that grew past a limit is an error of its write, and does not end the process.
+    _xfsz: Signal,
 }
 
 impl Signals {
@@ -178,6 +180,7 @@ impl Signals {
             term: on(SignalKind::terminate())?,
             int: on(SignalKind::interrupt())?,
             hup: on(SignalKind::hangup())?,
+            _xfsz: on(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 
@@ -193,7 +196,7 @@ impl Signals {
 /// Waits for a signal to stop; reads the configuration again at SIGHUP.
 async fn obey_signals(signals: &mut Signals, flag: Option<&Path>, wires: &Wires, supervisor: &Addr<Supervisor>) {
     loop {
-        let Signals { term, int, hup } = signals;
+        let Signals { term, int, hup, .. } = signals;
         tokio::select! {
             _ = term.recv() => return,
             _ = int.recv() => return,

@@ -5,11 +5,13 @@
 
 mod deaf;
 
+use std::io;
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use actix::prelude::*;
+use tokio::time::sleep;
 
 use crate::config::{Holder, Side};
 use crate::control::wire::{Activity, HolderStatus, SessionStatus};
@@ -32,6 +34,8 @@ use crate::message::Fault;
 pub const NAME: &str = "orphan_reaper";
 /// How long a verdict is waited for: it takes less than a millisecond, or some 10 where all processes are looked at.
 pub const JUDGE_WITHIN: Duration = Duration::from_secs(5);
+/// How long after a session's end its fakechat is left alone: it may still be telling what the session said.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Where anybody may hold the port it is only shown who does, so it is looked at every so-manieth ping.
 const LOOK_AT_ANY_EVERY: u32 = 2;
 
@@ -150,9 +154,14 @@ impl OrphanReaper {
         self.show_session(side);
     }
 
-    /// Has the port swept when its session ends.
+    /// Has the port swept when its session has ended, and its last words are said.
     fn wait_for_exit(&self, side: Side, session: SessionKey, ctx: &mut Context<Self>) -> SpawnHandle {
-        ctx.spawn(exit(session.pid).into_actor(self).map(move |ended, act, ctx| match ended {
+        let ended = async move {
+            exit(session.pid).await?;
+            sleep(LAST_WORDS).await;
+            io::Result::Ok(())
+        };
+        ctx.spawn(ended.into_actor(self).map(move |ended, act, ctx| match ended {
             Ok(()) => act.sweep(side, ctx),
             Err(error) => tracing::debug!(%error, "waiting for the end of a session; the next sweep will tell"),
         }))

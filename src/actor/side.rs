@@ -102,6 +102,8 @@ pub struct SideActor<R: Role> {
     wires: Rc<Wires>,
     connection: Connection,
     link: Option<Link>,
+    /// That of a session that has ended, until what it had said is read.
+    ended: Option<Link>,
     epochs: u64,
     orders: VecDeque<Order>,
     posting: Option<Posting>,
@@ -130,6 +132,7 @@ impl<R: Role> SideActor<R> {
             wires,
             connection: Connection::new(settle),
             link: None,
+            ended: None,
             epochs: 0,
             orders: VecDeque::new(),
             posting: None,
@@ -275,6 +278,7 @@ impl<R: Role> Handler<ToSide> for SideActor<R> {
             ToSide::Seen(seen) => self.seen(*seen, ctx),
             ToSide::Close => {
                 self.closing = true;
+                self.let_go(ctx);
                 self.lose("the bridge stops".to_owned(), ctx);
             }
         }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use actix_service::fn_service;
 use actix_tls::connect::{ConnectError, ConnectInfo, Connection as Connected};
 use awc::http::Uri;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -32,7 +34,8 @@ impl Connection {
     /// Whether it is still good for a request: the peer has neither closed it nor said something unasked.
     #[must_use]
     pub fn is_unused(&self) -> bool {
-        matches!(self.0.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        // The kernel is asked: what tokio knows of it may be older.
+        recv(&self.0, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_err_and(|error| error == Errno::AGAIN)
     }
 }
 
@@ -56,4 +59,28 @@ pub fn client(port: u16, connection: Option<Connection>) -> awc::Client {
         .disable_redirects()
         .no_default_headers()
         .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn one_that_the_peer_has_closed_or_spoken_on_is_not_used() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        for closed in [true, false] {
+            let connection = Connection::open(listener.local_addr().unwrap().port()).await.unwrap();
+            let (mut peer, _) = listener.accept().unwrap();
+            assert!(connection.is_unused());
+            if closed {
+                drop(peer);
+            } else {
+                peer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+            }
+            assert!(!connection.is_unused());
+        }
+    }
 }

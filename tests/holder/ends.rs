@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use anna_relay::config::Side::{Bot, Brain};
 use serde_json::json;
 
+use crate::harness::wait;
 use crate::house::{House, id_of};
 use crate::standin::STUBBORN;
 use crate::tree::{Tree, runs};
@@ -13,6 +14,7 @@ crate::cases![
     live_sessions_are_dealt_with_and_shown,
     a_session_killed_with_one_waiting_and_one_in_it,
     a_session_that_exits_cleanly_with_one_in_it,
+    what_a_session_said_before_it_ended_is_read,
     a_push_finds_that_the_session_has_ended,
     an_open_websocket_of_an_orphan_is_let_go_of,
     the_relay_restarts_between_two_sessions,
@@ -84,6 +86,19 @@ fn ended_with_one_waiting_and_one_in_it(ends: fn(&mut Tree), wrapped: bool) {
     assert_eq!(house.warnings().len(), 1, "{wrapped} {:?}", house.warnings());
 }
 
+fn what_a_session_said_before_it_ended_is_read() {
+    for mut house in [House::without_sweeps(), House::new()] {
+        let (mut brain, _bot) = house.all_online();
+        let id = send(&house, "one");
+        brain.gets(1);
+        house.wait_stream("is with the brain");
+        brain.say(&format!("last words{}", "!".repeat(1 << 20)), Some(&id));
+        brain.kill_session();
+        house.wait_stream("the orphan on the brain's port was ended");
+        assert_eq!(house.json(&["show", &id])["results"].as_array().unwrap().len(), 1, "{}", house.stream());
+    }
+}
+
 fn a_push_finds_that_the_session_has_ended() {
     let mut house = House::blind();
     let mut brain = house.tree(Brain, "claude wrapped", &[(STUBBORN, "1")]);
@@ -116,7 +131,7 @@ fn an_open_websocket_of_an_orphan_is_let_go_of() {
     let why =
         format!("the session of the fakechat on the port (pid {}) has ended; the bridge ends it", brain.pid("server"));
     assert_eq!(seen["why"], why);
-    assert_eq!(brain.sockets(), 0, "the side let go of it");
+    wait("the side to let go of it", || (brain.sockets() == 0).then_some(()));
     assert!(house.stream().contains("the brain is away: the session of the fakechat"));
     // It stays an orphan until its port is free: two seconds, for it does not follow SIGTERM.
     let states = RefCell::new(Vec::new());

@@ -3,6 +3,7 @@
 use anna_relay::control::client::Client;
 use anna_relay::control::wire::Command;
 use anna_relay::fakechat::server::Received;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::Value;
 
 use crate::harness::{World, wait};
@@ -259,4 +260,19 @@ fn too_many_falls_end_the_process_for_systemd() {
     world.brain().say("at last", Some(&id));
     world.wait_queue("done", 1);
     told_once(&world, true);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_and_not_the_end() {
+    let mut world = World::new();
+    world.start_online();
+    let pid = Pid::from_raw(world.pid().cast_signed());
+    let before = getrlimit(Resource::Fsize);
+    prlimit(pid, Resource::Fsize, Rlimit { current: Some(50), ..before }).unwrap();
+    let refused = world.run(&["send", "water the plants"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    prlimit(pid, Resource::Fsize, before).unwrap();
+    // It is tried again within a second, and not before.
+    wait("the disk to take writes again", || world.run(&["send", "feed the cat"]).status.success().then_some(()));
+    world.brain_gets(|all| all.iter().any(|one| one.text.ends_with("] feed the cat")));
 }

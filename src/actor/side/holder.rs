@@ -2,6 +2,7 @@
 //! OrphanReaper's sweeps, for a session can end without a word while its websocket stays open.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use actix::prelude::*;
 
@@ -30,6 +31,36 @@ impl<R: Role> SideActor<R> {
         }
     }
 
+    /// The holder of the port is not to be dealt with any more.
+    pub(super) fn shut_out(&mut self, bar: Bar, ctx: &mut Context<Self>) {
+        let (why, orphan) = (bar.why.clone(), bar.state == SideState::Orphan);
+        self.bar(bar);
+        if orphan {
+            self.hear_out(ctx);
+        }
+        self.lose(why, ctx);
+    }
+
+    /// Nothing is pushed to a session that has ended. What it said before is still read.
+    fn hear_out(&mut self, ctx: &mut Context<Self>) {
+        let Some(link) = self.link.take() else { return };
+        let epoch = link.epoch;
+        self.let_go(ctx);
+        self.ended = Some(link);
+        ctx.run_later(LAST_WORDS, move |act, ctx| {
+            if act.ended.as_ref().is_some_and(|link| link.epoch == epoch) {
+                act.let_go(ctx);
+            }
+        });
+    }
+
+    /// All is read of a session that has ended.
+    pub(super) fn let_go(&mut self, ctx: &mut Context<Self>) {
+        if let Some(link) = self.ended.take() {
+            ctx.cancel_future(link.reader);
+        }
+    }
+
     /// A sweep saw who holds the port: if that is not who the websocket is with, it has to go.
     pub(super) fn seen(&mut self, Seen { at, verdict, deaf }: Seen, ctx: &mut Context<Self>) {
         if self.closing || self.wires.config().relay.holder == Holder::Any {
@@ -47,17 +78,15 @@ impl<R: Role> SideActor<R> {
                     return self.lose(CHANGED.to_owned(), ctx);
                 }
             }
-            Err(bar) => {
-                let why = bar.why.clone();
-                self.bar(bar);
-                if known.is_some() {
-                    return self.lose(why, ctx);
-                }
-            }
+            Err(bar) if known.is_some() => return self.shut_out(bar, ctx),
+            Err(bar) => self.bar(bar),
         }
         self.show();
     }
 }
+
+/// How long is read, after a session's end, what it had said: that lies in the kernel, and is had at once.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why a websocket is let go of, or a push not made, though there is a live session.
 pub(super) const CHANGED: &str = "another session's fakechat holds the port now";

@@ -66,12 +66,11 @@ impl<R: Role> SideActor<R> {
                     }
                 }
                 Posted::Barred(bar) => {
-                    let why = bar.as_ref().map_or(CHANGED, |bar| &bar.why).to_owned();
-                    if let Some(bar) = bar {
-                        act.bar(bar);
-                    }
                     // First that the side is away: else the Queue has it pushed again at once.
-                    act.lose(why, ctx);
+                    match bar {
+                        Some(bar) => act.shut_out(bar, ctx),
+                        None => act.lose(CHANGED.to_owned(), ctx),
+                    }
                     return act.word(token, Pushed::NotTried);
                 }
             }
@@ -161,7 +160,9 @@ async fn post_all<R: Role>(
             }
         });
         let upload = upload::Upload { id: upload.id.to_string(), text: upload.part.text, file };
-        if let Err(error) = upload::post_on(config.relay.port(R::SIDE), spare.take(), &upload).await {
+        if let Err(error) =
+            upload::post_on(config.relay.port(R::SIDE), spare.take().filter(Connection::is_unused), &upload).await
+        {
             let permanent = matches!(error, PostError::Refused { permanent: true, .. });
             return Posted::Failed { why: error.to_string(), permanent };
         }

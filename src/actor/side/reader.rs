@@ -136,7 +136,9 @@ impl<R: Role> Handler<Heard> for SideActor<R> {
     type Result = ();
 
     fn handle(&mut self, Heard { epoch, event }: Heard, ctx: &mut Self::Context) {
-        if self.link.as_ref().is_none_or(|link| link.epoch != epoch) {
+        let is = |link: &Option<Link>| link.as_ref().is_some_and(|link| link.epoch == epoch);
+        let ended = is(&self.ended);
+        if !ended && !is(&self.link) {
             return;
         }
         match event {
@@ -145,6 +147,7 @@ impl<R: Role> Handler<Heard> for SideActor<R> {
                 self.wires.board.borrow_mut().side(R::SIDE).malformed += 1;
                 tracing::warn!(side = R::SIDE.name(), %malformed, "a frame that makes no sense was passed over");
             }
+            socket::Event::Closed(_) if ended => self.let_go(ctx),
             socket::Event::Closed(why) => self.lose(why, ctx),
         }
     }
