@@ -83,6 +83,8 @@ fn a_home_with_nothing_says_what_to_do() {
     assert_eq!(levels(&list, "unit"), ["warn"]);
     if !Path::new("/run/systemd/system").is_dir() {
         assert_eq!(levels(&list, "lingering"), [""; 0], "there are no logins that systemd would end it with");
+        let unit = list.iter().find(|one| one["check"] == "unit").unwrap();
+        assert_eq!(unit["what"], "no systemd user manager runs here");
         let named = |one: &&Value| one["fix"].as_str().is_some_and(|fix| fix.contains("systemctl"));
         assert_eq!(list.iter().find(named), None, "what is not there is no advice");
     }

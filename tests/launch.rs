@@ -237,7 +237,13 @@ fn a_dry_run_prints_the_command_line_and_touches_nothing() {
         assert!(output.status.success() && stderr(&output).contains(wanted), "{line}: {}", stderr(&output));
     }
     fs::remove_file(home.settings("bot")).unwrap();
-    assert_eq!(home.launch("bot --dry-run").output().unwrap().status.code(), Some(1));
+    fs::remove_file(home.at("stand ins/claude")).unwrap();
+    let output = home.launch("bot --dry-run").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    for wanted in ["no program `claude` on the PATH\nhint: install Claude Code", "settings.json\nhint: run `anna-relay"]
+    {
+        assert!(stderr(&output).contains(wanted), "{wanted}: {}", stderr(&output));
+    }
 }
 
 #[test]

@@ -193,6 +193,17 @@ fn a_dry_run_shows_the_difference_and_touches_nothing() {
     home.good(&["setup"]);
     let set_up = home.snapshot();
     assert!(home.good(&["setup", "--dry-run"]).out.contains("nothing to do"));
+    // As where only Claude Code itself knows of it.
+    let list = home.claude().join("plugins/installed_plugins.json");
+    let aside = home.beside("installed_plugins.json");
+    fs::rename(&list, &aside).unwrap();
+    let dry = home.good(&["setup", "--dry-run"]).out;
+    assert!(
+        dry.contains("setup asks `claude plugin list`") && dry.contains("\nwould run: claude plugin install"),
+        "{dry}"
+    );
+    assert!(!dry.contains("nothing to do") && dry.ends_with("nothing was changed: this was a dry run\n"), "{dry}");
+    fs::rename(&aside, &list).unwrap();
     let undo = home.good(&["setup", "--undo", "--dry-run"]);
     assert!(undo.out.contains("-    \"fakechat@claude-plugins-official\": false"), "{}", undo.out);
     assert_eq!(home.snapshot(), set_up);
@@ -226,6 +237,19 @@ fn without_claude_the_settings_are_written_and_the_rest_is_said() {
     let home = Home::new();
     home.without("claude");
     let before = home.snapshot();
+    let dry = home.run(&["setup", "--dry-run"]);
+    assert_eq!((dry.code, home.snapshot()), (1, before.clone()));
+    assert!(
+        dry.out.starts_with("would fail: claude plugin list --json: there is no claude on the PATH\n"),
+        "{}",
+        dry.out
+    );
+    assert!(!dry.out.contains("would run: claude"), "{}", dry.out);
+    assert!(
+        dry.err.contains("dry run\nhint: do by hand") && dry.err.contains("npm install -g @anthropic"),
+        "{}",
+        dry.err
+    );
     let ran = home.run(&["setup"]);
     assert_eq!(ran.code, 1);
     assert!(ran.out.contains("there is no claude on the PATH"), "{}", ran.out);

@@ -21,7 +21,8 @@ pub struct Json {
 /// `status`
 #[derive(Clone, Debug, Args)]
 pub struct Status {
-    /// Exit with 1 when something needs a look: a side is away, the breaker tripped, an alarm is open
+    /// Exit with 1 when something needs a look, and say what: a side is away (the brain may be while paused), the
+    /// breaker tripped, an alarm is open. A pause alone does not count
     #[arg(long)]
     pub check: bool,
     /// How it is answered.
@@ -77,8 +78,8 @@ pub struct Send {
     /// Wait for the result and print it too
     #[arg(long)]
     pub wait: bool,
-    /// Wait this many seconds at most
-    #[arg(long, value_name = "S", requires = "wait", value_parser = seconds)]
+    /// Wait this many seconds at most; it means --wait too
+    #[arg(long, value_name = "S", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// How it is answered.
     #[command(flatten)]

@@ -18,7 +18,7 @@ const ROUNDS: usize = 5;
 /// cleared or not be told who has it. A dry run succeeds where a real one is expected to.
 pub fn run(side: Side, port: u16, dry_run: bool, json: bool) -> Result<()> {
     let cleared = clear(&mut Judge::of_this_user(), port, dry_run);
-    let text = if json { cleared.report(side, port).line() } else { cleared.text(side, port) };
+    let text = if json { cleared.report(side, port).document() } else { cleared.text(side, port) };
     if let Some(text) = text {
         super::out::print_line(&text)?;
     }
@@ -177,7 +177,7 @@ struct Holder {
 }
 
 impl Report {
-    fn line(&self) -> Option<String> {
-        serde_json::to_string(self).ok()
+    fn document(&self) -> Option<String> {
+        serde_json::to_string_pretty(self).ok()
     }
 }

@@ -1,8 +1,11 @@
 //! What is said of each command beyond its options, by `--help` and by its man page: examples, notes, exit codes.
 
+mod words;
+
 use clap::Command;
 
 use super::PROGRAM;
+use words::{SIDES, STAGES, STATES, Words};
 
 /// What is said of a command; of the whole program under its own name.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +15,8 @@ pub struct Page {
     pub examples: &'static [&'static str],
     /// Paragraphs.
     pub notes: &'static [&'static str],
+    /// Words that it prints, each with what it means, under a title.
+    pub words: &'static [(&'static str, Words)],
     /// Exit codes that this command has beyond those of all, or that mean something of its own here.
     exit: &'static [(u8, &'static str)],
 }
@@ -31,7 +36,7 @@ const NEVER_FAILS: &str = "hook";
 const SENT_WITHOUT_BRIDGE: &str = "It works without a running bridge too: the hand-off is kept, and waits for one.";
 
 /// One of which nothing more is said.
-const PLAIN: Page = Page { command: "", examples: &[], notes: &[], exit: &[] };
+const PLAIN: Page = Page { command: "", examples: &[], notes: &[], words: &[], exit: &[] };
 
 const PAGES: &[Page] = &[
     Page {
@@ -61,6 +66,7 @@ const PAGES: &[Page] = &[
     Page {
         command: "status",
         notes: &["Without a running bridge it shows what the spool says."],
+        words: &[("Sides", SIDES), ("Queue", STATES)],
         exit: &[(0, "a bridge runs"), (1, "it failed; with --check: something needs a look"), (3, "no bridge runs")],
         ..PLAIN
     },
@@ -68,6 +74,7 @@ const PAGES: &[Page] = &[
         command: "list",
         examples: &["anna-relay list --state failed", "anna-relay list --all --limit 20 --json"],
         notes: &["The column ID shows the last 8 characters of each id, which other commands take for the whole."],
+        words: &[("States", STATES), ("Stages", STAGES)],
         ..PLAIN
     },
     Page { command: "show", exit: &[(1, "no hand-off, or more than one, is named so")], ..PLAIN },
@@ -77,12 +84,13 @@ const PAGES: &[Page] = &[
             "anna-relay send \"how full are the disks?\" --wait --timeout 600",
             "journalctl -b -p err | anna-relay send - --file report.pdf",
         ],
-        notes: &[SENT_WITHOUT_BRIDGE, "The result goes to the bot like any other."],
+        notes: &[SENT_WITHOUT_BRIDGE, "The result goes to the bot like any other, with --wait too."],
         exit: &[
             (0, "it was accepted; with --wait: its result came"),
             (1, "it was not accepted; with --wait: it was given up"),
             (124, "--timeout passed without a result; the hand-off stays"),
         ],
+        ..PLAIN
     },
     Page {
         command: "pause",
@@ -97,7 +105,10 @@ const PAGES: &[Page] = &[
     },
     Page {
         command: "cancel",
-        notes: &["It stays in `out` until the bot and, where it was pushed, the brain were told."],
+        notes: &[
+            "It stays in `out` until the bot and, where it was pushed, the brain were told. The bot is told of one from \
+             a script too.",
+        ],
         exit: &[(1, "it is done already, or no hand-off, or more than one, is named so")],
         ..PLAIN
     },
@@ -135,6 +146,7 @@ const PAGES: &[Page] = &[
             (4, "a live session holds its port"),
             (5, "something that is not fakechat holds its port"),
         ],
+        ..PLAIN
     },
     Page {
         command: "stream",
@@ -148,6 +160,7 @@ const PAGES: &[Page] = &[
         examples: &["anna-relay setup --dry-run", "anna-relay setup --bot-commands", "anna-relay setup --undo"],
         notes: &["It works in $CLAUDE_CONFIG_DIR, else ~/.claude. A file that is not valid JSON is left alone."],
         exit: &[(1, "a file cannot be edited, and nothing was begun; or a step failed, and the others were done")],
+        ..PLAIN
     },
     Page {
         command: "doctor",
@@ -206,8 +219,12 @@ impl Page {
         let examples = self.examples.iter().map(|line| (*line).to_owned()).collect();
         let codes = self.exit_codes().into_iter().map(|(code, text)| format!("{code:<4} {text}")).collect();
         let notes = (!self.notes.is_empty()).then(|| self.notes.join("\n\n"));
-        let parts = [listed("Examples", examples), notes, listed("Exit status", codes)];
-        parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+        let words = self.words.iter().map(|(title, words)| {
+            let width = words.iter().map(|(word, _)| word.len()).max().unwrap_or_default();
+            listed(title, words.iter().map(|(word, text)| format!("{word:<width$}  {text}")).collect())
+        });
+        let parts = [listed("Examples", examples), notes].into_iter().chain(words);
+        parts.chain([listed("Exit status", codes)]).flatten().collect::<Vec<_>>().join("\n\n")
     }
 }
 

@@ -85,7 +85,7 @@ fn away(side: Side, about: &SideStatus) -> Option<String> {
         SideState::Orphan => format!("the {side}'s port {} is held by an orphaned fakechat", about.port),
         SideState::Foreign => format!("the {side}'s port {} is held by something else", about.port),
     };
-    let why = about.why.as_deref().map(|why| format!(": {}", on_one_line(why))).unwrap_or_default();
+    let why = step::why(about).map(|why| format!(": {}", on_one_line(why))).unwrap_or_default();
     Some(state + &why)
 }
 

@@ -112,18 +112,25 @@ impl Plan {
         }
     }
 
-    /// Whether all is there that a start needs.
+    /// Whether all is there that a start needs. Says everything that is not.
     fn check(&self) -> Result<()> {
         let side = self.side;
-        if !self.settings.is_file() {
-            return Err(Error::failed(format!("launching the {side}: there is no {}", self.settings.display()))
-                .hint("run `anna-relay setup`, which writes it"));
+        let program = self.program.is_none().then(|| {
+            Error::failed(format!("launching the {side}: there is no program `{CLAUDE}` on the PATH"))
+                .hint("install Claude Code, or add the folder it is in to the PATH")
+        });
+        let settings = (!self.settings.is_file()).then(|| {
+            Error::failed(format!("launching the {side}: there is no {}", self.settings.display()))
+                .hint("run `anna-relay setup`, which writes it")
+        });
+        match (program, settings) {
+            (Some(program), Some(settings)) => {
+                out::say(&render::error(&program));
+                Err(settings)
+            }
+            (Some(error), None) | (None, Some(error)) => Err(error),
+            (None, None) => Ok(()),
         }
-        if self.program.is_none() {
-            return Err(Error::failed(format!("launching the {side}: there is no program `{CLAUDE}` on the PATH"))
-                .hint("install Claude Code, or add the folder it is in to the PATH"));
-        }
-        Ok(())
     }
 
     fn command(&self) -> Command {

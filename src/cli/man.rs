@@ -89,12 +89,22 @@ fn page(command: &Command, name: &str, more: &Page) -> String {
     // Writing to memory does not fail.
     write(&mut out).unwrap_or_default();
     let mut page = String::from_utf8_lossy(&out).into_owned();
+    // The synopsis leaves out what an option takes.
+    for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
+        if let (Some(long), Some([value])) = (arg.get_long(), arg.get_value_names()) {
+            let option = format!("\\fB{}\\fR", escape(&format!("--{long}")));
+            page = page.replacen(&format!("{option}]"), &format!("{option} \\fI<{value}>\\fR]"), 1);
+        }
+    }
     if !more.notes.is_empty() {
         let notes: Vec<_> = more.notes.iter().map(|note| escape(note)).collect();
         page += &format!(".SH NOTES\n{}\n", notes.join("\n.PP\n"));
     }
     if !more.examples.is_empty() {
         page += &format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", escape(&more.examples.join("\n")));
+    }
+    for (title, words) in more.words {
+        page += &section(&title.to_uppercase(), words.iter().copied());
     }
     let codes: Vec<_> = more.exit_codes().into_iter().map(|(code, text)| (code.to_string(), text)).collect();
     page += &section("EXIT STATUS", codes.iter().map(|(code, text)| (code.as_str(), *text)));
@@ -139,6 +149,11 @@ mod tests {
         assert!(send.contains("\\fB124\\fR\n\\-\\-timeout passed"), "{send}");
         assert!(send.contains(".SH EXAMPLES\n.nf\nanna\\-relay send"));
         assert!(send.contains(".SH NOTES\nIt works without"));
+        assert!(send.contains("[\\fB\\-\\-timeout\\fR \\fI<S>\\fR] [\\fB\\-\\-json\\fR]"), "{send}");
+        let stream = fs::read_to_string(dir.join("anna-relay-stream.1")).unwrap();
+        assert!(stream.contains("[\\fB\\-n\\fR|\\fB\\-\\-lines\\fR \\fI<N>\\fR] [\\fB\\-f"), "{stream}");
+        let list = fs::read_to_string(dir.join("anna-relay-list.1")).unwrap();
+        assert!(list.contains(".SH STAGES\n.TP\n\\fBqueued\\fR\nwaits"), "{list}");
         let whole = fs::read_to_string(dir.join("anna-relay.1")).unwrap();
         assert!(whole.contains(".SH SUBCOMMANDS\n"));
     }

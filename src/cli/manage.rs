@@ -8,13 +8,13 @@ use crate::control::client::Client;
 use crate::control::wire::Command;
 use crate::error::Result;
 use crate::handoff::life::State;
-use crate::handoff::{HandOff, Id};
+use crate::handoff::{HandOff, Id, Origin};
 use crate::spool::read::Reader;
-use crate::text::{count, one_line};
+use crate::text::{count, on_one_line, one_line};
 
 use super::change::carry_out;
 use super::hindrance::{Hindrance, Need};
-use super::out;
+use super::{out, render, status};
 
 /// Columns of a hand-off's text in a line about it.
 const TEXT: usize = 60;
@@ -24,7 +24,16 @@ const TEXT: usize = 60;
 /// # Errors
 /// It is not paused.
 pub fn pause(config: &Config, reason: Option<String>) -> Result<()> {
-    carry_out(config, &Command::Pause { reason })?;
+    let before = status::paused(&config.paths.spool())?;
+    carry_out(config, &Command::Pause { reason: reason.clone() })?;
+    if let Some(before) = before {
+        let already = format!("paused already, for {}", render::since(before.since, OffsetDateTime::now_utc()));
+        let was = before.reason.as_deref().map_or_else(String::new, |was| format!(": {}", on_one_line(was)));
+        out::print_line(&(already + &was))?;
+        if let Some(now) = reason.filter(|reason| before.reason.as_ref() != Some(reason)) {
+            out::print_line(&format!("the reason is now: {}", on_one_line(&now)))?;
+        }
+    }
     out::print_line("paused: hand-offs wait until `anna-relay resume`")
 }
 
@@ -33,12 +42,16 @@ pub fn pause(config: &Config, reason: Option<String>) -> Result<()> {
 /// # Errors
 /// It is still paused.
 pub fn resume(config: &Config) -> Result<()> {
+    let word = match status::paused(&config.paths.spool())? {
+        Some(_) => "resumed",
+        None => "it was not paused",
+    };
     let answer = carry_out(config, &Command::Resume)?;
     let hindrance = Hindrance::of(config, Need { work: false, ..Need::WORK });
     let then = if hindrance.is_none() { "; they go to the brain in order" } else { "" };
     match answer["waiting"].as_u64().unwrap_or_default() {
-        0 => out::print_line("resumed: nothing waits"),
-        n => out::print_line(&format!("resumed: {n} waiting{then}")),
+        0 => out::print_line(&format!("{word}: nothing waits")),
+        n => out::print_line(&format!("{word}: {n} waiting{then}")),
     }?;
     if let Some(hindrance) = hindrance {
         hindrance.say("nothing goes to the brain yet");
@@ -76,12 +89,16 @@ pub fn cancel(config: &Config, part: &str) -> Result<()> {
         })
     };
     let sides: Vec<Side> = Side::BOTH.into_iter().filter(owes).collect();
+    let script = h.as_ref().is_some_and(|h| h.from == Origin::Script);
     if sides.is_empty() {
-        return out::print_line(&format!("{} is cancelled", id.short()));
+        let told = script && h.is_some_and(|h| h.failed.is_some_and(|failed| failed.told.is_some()));
+        let too = if told { "; the bot was told of it too" } else { "" };
+        return out::print_line(&format!("{} is cancelled{too}", id.short()));
     }
     let names = sides.iter().map(|side| format!("the {side}")).collect::<Vec<_>>().join(" and ");
     let verb = if sides.len() == 1 { "has" } else { "have" };
-    out::print_line(&format!("{} is cancelled; it stays in `out` until {names} {verb} been told", id.short()))?;
+    let too = if script && sides.contains(&Side::Bot) { " (the bot is told of those from a script too)" } else { "" };
+    out::print_line(&format!("{} is cancelled; it stays in `out` until {names} {verb} been told{too}", id.short()))?;
     if let Some(hindrance) = Hindrance::of(config, Need { sides: &sides, work: false }) {
         hindrance.say("that may take a while");
     }
@@ -95,29 +112,30 @@ pub fn cancel(config: &Config, part: &str) -> Result<()> {
 pub fn prune(config: &Config, args: &super::Prune) -> Result<()> {
     let states = if args.states.is_empty() { &[State::Done, State::Failed][..] } else { &args.states };
     let (reader, now) = (Reader::new(&config.paths.spool()), OffsetDateTime::now_utc());
-    let mut old: Vec<HandOff> = Vec::new();
+    let mut old: Vec<(HandOff, State)> = Vec::new();
     for id in reader.ids(states)? {
         if let Some((h, state)) = reader.load(id)?
             && states.contains(&state)
             && now - h.created > args.older_than
         {
-            old.push(HandOff { results: Vec::new(), ..h });
+            old.push((HandOff { results: Vec::new(), ..h }, state));
         }
     }
     if !args.dry_run && !old.is_empty() {
-        let ids = old.iter().map(|h| h.id.to_string()).collect();
+        let ids = old.iter().map(|(h, _)| h.id.to_string()).collect();
         let answer = carry_out(config, &Command::Prune { ids })?;
         // One that was taken up again meanwhile stays.
         let deleted: Vec<Id> = serde_json::from_value(answer["pruned"].clone()).unwrap_or_default();
-        old.retain(|h| deleted.contains(&h.id));
+        old.retain(|(h, _)| deleted.contains(&h.id));
     }
-    let ids: Vec<Id> = old.iter().map(|h| h.id).collect();
+    let ids: Vec<Id> = old.iter().map(|(h, _)| h.id).collect();
     if args.output.json {
         return out::print_json(&json!({ "dry_run": args.dry_run, "pruned": ids }));
     }
     let verb = if args.dry_run { "would be deleted" } else { "deleted" };
-    for h in &old {
-        out::print_line(&format!("{}  {}", h.id.short(), one_line(&h.text, TEXT)))?;
+    for (h, state) in &old {
+        let (state, age) = (state.name(), render::ago(h.created, now));
+        out::print_line(&format!("{}  {state:<6}  {age:<11}  {}", h.id.short(), one_line(&h.text, TEXT)))?;
     }
     out::print_line(&format!("{} {verb}", count(ids.len(), "hand-off")))
 }

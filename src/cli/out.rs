@@ -55,18 +55,18 @@ pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// The columns that a line on standard output may have: no end of them where no person looks.
+/// The columns that a line on standard output may have, where a person looks.
 #[must_use]
-pub fn width() -> usize {
+pub fn width() -> Option<usize> {
     /// What a terminal is taken to have that does not say.
     const COLUMNS: usize = 80;
     if !is_terminal() {
-        return usize::MAX;
+        return None;
     }
-    match rustix::termios::tcgetwinsize(io::stdout()) {
+    Some(match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
         _ => COLUMNS,
-    }
+    })
 }
 
 /// What became of writing to standard output; `None`: the reader has gone, which is its right.

@@ -19,7 +19,7 @@ use crate::text;
 pub use doctor::doctor;
 pub use list::{Line, line, list};
 pub use show::show;
-pub use status::status;
+pub use status::{alarms, state, status};
 
 /// A time as people read it.
 const TIME: &[BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day] [hour]:[minute]:[second] UTC");
@@ -91,6 +91,12 @@ pub fn error(error: &Error) -> String {
     out
 }
 
+/// How long that has been.
+#[must_use]
+pub fn since(then: OffsetDateTime, now: OffsetDateTime) -> String {
+    span(seconds_since(then, now))
+}
+
 /// How far a hand-off has come; of one that was given up, why.
 fn stage(listed: &Listed) -> String {
     match (listed.stage(), &listed.handoff.failed) {
@@ -115,7 +121,8 @@ fn seconds_since(then: OffsetDateTime, now: OffsetDateTime) -> u64 {
 }
 
 /// How long ago that was.
-fn ago(then: OffsetDateTime, now: OffsetDateTime) -> String {
+#[must_use]
+pub fn ago(then: OffsetDateTime, now: OffsetDateTime) -> String {
     match seconds_since(then, now) {
         0 => "just now".to_owned(),
         seconds => format!("{} ago", span(seconds)),

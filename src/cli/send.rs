@@ -26,6 +26,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// What comes of a hindrance.
 const WAITS: &str = "it is kept, and waits";
+/// Who hears of it, for a person who sent it.
+const TO_THE_BOT: &str = "accepted; the bot is told its result too";
 
 /// Has a hand-off accepted, prints its id, and, if asked to, waits for its result.
 ///
@@ -48,20 +50,36 @@ pub fn run(config: &Config, args: &super::Send) -> Result<()> {
             return Err(error);
         }
     }
+    let waits = args.wait || args.timeout.is_some();
     if !args.output.json {
         out::print_line(&id.to_string())?;
-    } else if !args.wait {
+        if out::is_terminal() {
+            // A script takes the id alone.
+            out::say(TO_THE_BOT);
+        }
+    } else if !waits {
         out::print_json(&json!({ "id": id }))?;
     }
-    if !args.wait {
+    if !waits {
         if let Some(hindrance) = Hindrance::of(config, Need::WORK) {
             hindrance.say(WAITS);
         }
         return Ok(());
     }
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
-    let done = wait(config, id, deadline)?;
-    report(&done, args.output.json)
+    let done = wait(config, id, deadline);
+    if args.output.json && done.as_ref().is_err_and(|error| error.kind() == Kind::TimedOut) {
+        out::print_json(&so_far(config, id))?;
+    }
+    report(&done?, args.output.json)
+}
+
+/// The document of one that has no result yet, with the keys of one that has.
+fn so_far(config: &Config, id: Id) -> Value {
+    match Reader::new(&config.paths.spool()).load(id) {
+        Ok(Some((handoff, state))) => Listed { handoff, state }.document(OffsetDateTime::now_utc()),
+        _ => json!({ "id": id, "results": [] }),
+    }
 }
 
 fn from_stdin() -> Result<String> {
@@ -89,22 +107,25 @@ fn absolute(path: &PathBuf) -> Result<PathBuf> {
 fn wait(config: &Config, id: Id, deadline: Option<Instant>) -> Result<Listed> {
     let root = config.paths.spool();
     let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    let mut said = None;
+    let (mut said, mut looked) = (None, false);
     loop {
         if let Some((handoff, state)) = Reader::new(&root).load(id)?
             && !handoff.waits_for_result()
         {
             return Ok(Listed { handoff, state });
         }
-        if left().is_some_and(|left| left.is_zero()) {
+        let late = left().is_some_and(|left| left.is_zero());
+        if !late || !looked {
+            let hindrance = Hindrance::of(config, Need::WORK);
+            if let Some(new) = hindrance.as_ref().filter(|_| hindrance != said) {
+                new.say(WAITS);
+            }
+            (said, looked) = (hindrance, true);
+        }
+        if late {
             return Err(Error::new(Kind::TimedOut, format!("waiting for hand-off {id}: no result in time"))
                 .hint(format!("it stays; `anna-relay show {}` shows how it stands", id.short())));
         }
-        let hindrance = Hindrance::of(config, Need::WORK);
-        if let Some(new) = hindrance.as_ref().filter(|_| hindrance != said) {
-            new.say(WAITS);
-        }
-        said = hindrance;
         match Client::connect(&root) {
             Ok(Some(mut client)) => {
                 // Whatever it says, the spool is looked at next.

@@ -84,7 +84,7 @@ pub fn run(args: &Setup, config: Option<&Path>) -> Result<()> {
         }
     }
     let mut record = Record::load(&folder)?.unwrap_or_default();
-    let mut steps = Steps { dry_run: args.dry_run, by_hand: Vec::new() };
+    let mut steps = Steps::new(args.dry_run);
     if !args.dry_run {
         record.folder |= file::make_folder(&folder)?;
     }
@@ -97,6 +97,7 @@ pub fn run(args: &Setup, config: Option<&Path>) -> Result<()> {
     if !args.dry_run && record != Record::default() {
         record.save(&folder)?;
     }
+    let changed = changed || steps.any;
     finish(&steps, changed)
 }
 
@@ -123,11 +124,17 @@ fn own_path() -> Result<PathBuf> {
 
 /// Makes sure that the plugin is there, and off where it has not been asked for.
 fn install(folder: &Path, steps: &mut Steps, record: &mut Record) -> Result<Option<plugin::Installed>> {
-    let found = if steps.dry_run { Ok(plugin::on_disk(folder)) } else { listed() };
+    // A dry run does not ask Claude Code, which writes to its folder whatever it is asked.
+    let found = match (steps.dry_run, external::find("claude")) {
+        (true, None) => Err(plugin::missing("claude")),
+        (true, Some(_)) => Ok(plugin::on_disk(folder)),
+        (false, _) => listed(),
+    };
     let found = match found {
         Ok(found) => found,
         Err(why) => {
-            out::print_line(&format!("failed: claude plugin list --json: {}", crate::text::on_one_line(&why)))?;
+            let word = if steps.dry_run { "would fail" } else { "failed" };
+            out::print_line(&format!("{word}: claude plugin list --json: {}", crate::text::on_one_line(&why)))?;
             if external::find("claude").is_none() {
                 steps.by_hand.push(plugin::INSTALL_CLAUDE.to_owned());
             }
@@ -142,6 +149,11 @@ fn install(folder: &Path, steps: &mut Steps, record: &mut Record) -> Result<Opti
             Some(found)
         }
         None => {
+            if steps.dry_run {
+                out::print_line(
+                    "fakechat is not in Claude Code's files; setup asks `claude plugin list`, and leaves out what is there",
+                )?;
+            }
             if !plugin::knows_marketplace(folder) {
                 let added = steps.run("claude", &["plugin", "marketplace", "add", plugin::SOURCE], None)?;
                 record.marketplace |= added && !steps.dry_run;
@@ -220,7 +232,11 @@ fn warm(folder: &Path, installed: Option<&plugin::Installed>, steps: &mut Steps,
 /// The last words.
 fn finish(steps: &Steps, changed: bool) -> Result<()> {
     if !steps.by_hand.is_empty() {
-        return Err(Error::failed("setting up: not every step succeeded; the settings are in place").hint(format!(
+        let how = match steps.dry_run {
+            true => "setting up: not every step would succeed; nothing was changed: this was a dry run",
+            false => "setting up: not every step succeeded; the settings are in place",
+        };
+        return Err(Error::failed(how).hint(format!(
             "do by hand what is missing, then run `anna-relay setup` again: {}",
             steps.by_hand.join("; ")
         )));

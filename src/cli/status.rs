@@ -51,16 +51,30 @@ pub fn run(config: &Config, check: bool, json: bool) -> Result<()> {
     }
     match () {
         () if !status.running => Err(Error::silent(Kind::NotRunning)),
-        () if check && degraded(&status) => Err(Error::silent(Kind::Failed)),
+        () if check => match degraded(&status) {
+            reasons if reasons.is_empty() => Ok(()),
+            reasons => Err(Error::failed(format!("checking how things stand: {}", reasons.join("; ")))),
+        },
         () => Ok(()),
     }
 }
 
-/// Whether something needs a look.
-fn degraded(status: &Status) -> bool {
-    let away = |side: &SideStatus| side.state != SideState::Online;
-    let brain_may_be_away = status.paused.is_some();
-    away(&status.bot) || (away(&status.brain) && !brain_may_be_away) || status.breaker.tripped || status.alarms > 0
+/// What needs a look.
+fn degraded(status: &Status) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for (name, side) in [(Side::Brain, &status.brain), (Side::Bot, &status.bot)] {
+        let may_be_away = name == Side::Brain && status.paused.is_some();
+        if side.state != SideState::Online && !may_be_away {
+            reasons.push(format!("the {name} is {}", render::state(side.state)));
+        }
+    }
+    if status.breaker.tripped {
+        reasons.push("the breaker has tripped".to_owned());
+    }
+    if status.alarms > 0 {
+        reasons.push(render::alarms(status.alarms));
+    }
+    reasons
 }
 
 /// What the bridge does not know yet, for it is still reading the spool, and a look at its folders tells.
@@ -72,7 +86,11 @@ fn counted(config: &Config, status: Status) -> Result<Status> {
     Ok(Status { queue: queue?, paused: paused?, ..status })
 }
 
-fn paused(root: &Path) -> Result<Option<Paused>> {
+/// Whether the spool says that it is paused.
+///
+/// # Errors
+/// It cannot be told.
+pub(super) fn paused(root: &Path) -> Result<Option<Paused>> {
     pause::read(&RealFs, root, OffsetDateTime::now_utc())
         .during("reading whether the relay is paused")
         .advise("see to the file `paused` in the spool")

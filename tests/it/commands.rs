@@ -84,7 +84,8 @@ fn status_check_tells_degraded_from_a_brain_that_may_be_away() {
     let mut world = World::new().with("breaker_count", "1");
     world.start_online();
     let check = |world: &World| world.run(&["status", "--check"]).status.code();
-    assert_eq!(check(&world), Some(0));
+    let said = |world: &World| String::from_utf8(world.run(&["status", "--check"]).stderr).unwrap();
+    assert_eq!((check(&world), &*said(&world)), (Some(0), ""));
     world.brain_leaves();
     world.wait_status("the brain to be away", |status| status["brain"]["state"] != "online");
     assert_eq!(check(&world), Some(1));
@@ -92,8 +93,9 @@ fn status_check_tells_degraded_from_a_brain_that_may_be_away() {
     world.ok(&["pause"]);
     assert_eq!(check(&world), Some(0), "it may be away while paused");
     world.bot_leaves();
-    world.wait_status("the bot to be away", |status| status["bot"]["state"] != "online");
+    world.wait_status("the bot to be away", |status| status["bot"]["state"] == "offline");
     assert_eq!(check(&world), Some(1));
+    assert_eq!(said(&world), "anna-relay: checking how things stand: the bot is offline\n");
     world.bot_comes();
     world.wait_status("the bot to be back", |status| status["bot"]["state"] == "online");
     assert_eq!(check(&world), Some(0));
@@ -101,6 +103,7 @@ fn status_check_tells_degraded_from_a_brain_that_may_be_away() {
     hand_off(&world, "two");
     world.wait_status("the breaker to trip", |status| status["breaker"]["tripped"] == true);
     assert_eq!(check(&world), Some(1));
+    assert!(said(&world).ends_with(": the breaker has tripped\n"), "{}", said(&world));
     world.ok(&["reset-breaker"]);
     assert_eq!(check(&world), Some(0));
 }
@@ -321,7 +324,6 @@ fn usage_errors_exit_with_2() {
         &["frobnicate"],
         &["show"],
         &["send"],
-        &["send", "x", "--timeout", "5"],
         &["list", "--state", "corrupt"],
         &["list", "--limit", "-1"],
         &["prune"],

@@ -55,11 +55,18 @@ fn send_wait_prints_the_result_or_says_why_there_is_none() {
     world.ok(&["cancel", id.trim()]);
 
     world.start_online();
-    let late = world.run(&["send", "the brain says nothing", "--wait", "--timeout", "0.3"]);
-    assert_eq!(late.status.code(), Some(124), "{late:?}");
+    let late = world.run(&["send", "the brain says nothing", "--timeout", "0.3"]);
+    assert_eq!(late.status.code(), Some(124), "--timeout means --wait: {late:?}");
     world.brain_answers("here");
     let document = world.json(&["send", "and now", "--wait", "--timeout", "20"]);
     assert_eq!(document["results"][0]["text"], "here");
+    world.brain().on_upload(|_, _| {});
+    let late = world.run(&["send", "in time?", "--timeout", "0.3", "--json"]);
+    assert_eq!(late.status.code(), Some(124), "{late:?}");
+    let late: Value = serde_json::from_slice(&late.stdout).unwrap();
+    assert_eq!(late["results"], json!([]), "{late:#}");
+    let keys = |one: &Value| one.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&late), keys(&document));
     // A bridge that goes away meanwhile, and comes back.
     world.brain().on_upload(|_, _| {});
     let command = world.command(&["send", "patience", "--wait"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -76,6 +83,9 @@ fn send_wait_prints_the_result_or_says_why_there_is_none() {
     let refused = world.run(&["send", "too much", "--wait", "--timeout", "20"]);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("refused"), "{refused:?}");
+    let refused = world.run(&["send", "too much", "--timeout", "20", "--json"]);
+    let document: Value = serde_json::from_slice(&refused.stdout).unwrap();
+    assert_eq!((refused.status.code(), &document["failed"]["reason"]), (Some(1), &json!("refused")), "{document:#}");
 }
 
 /// What a command says on standard error; it has to succeed.
@@ -98,6 +108,14 @@ fn what_would_be_waited_for_without_knowing_is_said() {
     let waits = String::from_utf8(waiting.stderr).unwrap();
     assert!(waits.contains("it is kept, and waits: no bridge runs\nhint: "), "{waits}");
     assert_eq!(waits.matches("no bridge runs").count(), 1, "once: {waits}");
+    let at_once = world.run(&["send", "four", "--timeout", "0"]);
+    let waits = String::from_utf8(at_once.stderr).unwrap();
+    assert_eq!((at_once.status.code(), waits.matches("it is kept, and waits: no bridge runs").count()), (Some(124), 1));
+    let cancelled = world.ok(&["cancel", &id]);
+    assert!(
+        cancelled.contains("until the bot has been told (the bot is told of those from a script too)"),
+        "{cancelled}"
+    );
     let mut command = world.command(&["stream", "-f"]);
     let mut follows = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
@@ -119,6 +137,20 @@ fn what_would_be_waited_for_without_knowing_is_said() {
     let resumed = said(&world, &["resume"]);
     assert!(resumed.contains(": the brain is offline") && resumed.contains("anna-relay launch brain"), "{resumed}");
     assert!(said(&world, &["send", "six"]).contains(": the brain is offline"));
+}
+
+#[test]
+fn a_person_who_sends_is_told_who_hears_of_it() {
+    let world = World::new();
+    let told = "accepted; the bot is told its result too";
+    assert!(!said(&world, &["send", "one"]).contains(told), "a script is not");
+    let mut command = std::process::Command::new("script");
+    let line = format!("{} send two", env!("CARGO_BIN_EXE_anna-relay"));
+    command.args(["-qec", &line, "/dev/null"]).env("ANNA_CONFIG", world.config()).stdin(Stdio::null());
+    match command.output() {
+        Ok(output) => assert!(String::from_utf8_lossy(&output.stdout).contains(told), "{output:?}"),
+        Err(error) => eprintln!("skipped: no terminal to be had from `script`: {error}"),
+    }
 }
 
 #[test]
@@ -148,15 +180,17 @@ fn a_path_of_the_wrong_sort_is_named_with_what_to_give_instead() {
 fn pause_and_resume_with_a_bridge_and_without() {
     let mut world = World::new();
     world.ok(&["pause", "--reason", "closing"]);
-    world.ok(&["pause"]);
+    let again = world.ok(&["pause"]);
+    assert!(again.starts_with("paused already, for ") && again.contains(" s: closing\npaused: "), "{again}");
     assert_eq!(world.status()["paused"]["reason"], "closing", "a second pause forgets nothing");
+    assert!(world.ok(&["pause", "--reason", "night"]).contains(": closing\nthe reason is now: night\n"));
     world.ok(&["send", "one"]);
     world.start_online();
     world.ok(&["send", "two"]);
     assert_eq!(world.status()["queue"]["new"], 2);
     assert!(world.ok(&["resume"]).contains("2 waiting"));
     world.brain_gets(|all| all.len() == 2);
-    assert!(world.ok(&["resume"]).contains("nothing waits"), "twice does no harm");
+    assert_eq!(world.ok(&["resume"]), "it was not paused: nothing waits\n", "twice does no harm");
     assert_eq!(world.status()["paused"], Value::Null);
     world.ok(&["pause"]);
     assert!(world.spool().join("paused").exists());
@@ -164,7 +198,8 @@ fn pause_and_resume_with_a_bridge_and_without() {
     assert!(world.status()["paused"].is_object());
     world.ok(&["resume"]);
     assert!(!world.spool().join("paused").exists());
-    world.ok(&["resume"]);
+    world.ok(&["send", "three"]);
+    assert_eq!(world.ok(&["resume"]), "it was not paused: 1 waiting\n");
     let brain = world.brain().uploads();
     assert!(brain[0].text.ends_with("] one") && brain[1].text.ends_with("] two"), "{brain:?}");
 }
@@ -206,6 +241,9 @@ fn prune_deletes_old_closed_ones_with_their_files_and_nothing_else() {
         let files = |world: &World| files_below(&world.spool().join("files"));
         assert_eq!(files(&world).len(), 2);
         let would = world.json(&["prune", "--older-than", "30d", "--dry-run"]);
+        let told = world.ok(&["prune", "--older-than", "30d", "--dry-run"]);
+        assert!(told.contains("  done    40 days ago  with a file\n"), "{told}");
+        assert!(told.contains("  failed  40 days ago  never mind\n"), "{told}");
         let mut ids: Vec<&str> = would["pruned"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
         ids.sort_unstable();
         let mut both = [done.as_str(), cancelled.as_str()];

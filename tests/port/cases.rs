@@ -79,7 +79,9 @@ fn nobody_is_there() {
     }
     let expected = json!({"side": "brain", "port": port, "found": "free", "holder": null, "session": null,
         "ended": [], "free": true, "dry_run": false});
-    assert_eq!(document(&clear_port(port, "--json").output().unwrap()), expected);
+    let output = clear_port(port, "--json").output().unwrap();
+    assert_eq!(document(&output), expected);
+    assert!(text(&output.stdout).starts_with("{\n  \""), "indented as every other");
 }
 
 fn a_session_with_its_listener() {

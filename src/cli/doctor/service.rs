@@ -16,7 +16,15 @@ pub fn look() -> Vec<Finding> {
     match (unit(), Starter::here()) {
         (Ok(unit), _) => vec![unit, lingering()],
         (Err(why), Starter::Systemd) => vec![unasked(format!("systemd cannot be asked: {why}")), lingering()],
-        (Err(_), Starter::Person) => vec![unasked("there is no systemd here".to_owned())],
+        (Err(_), Starter::Person) => vec![unasked(absent().to_owned())],
+    }
+}
+
+/// What is said where no systemd starts programs for this user.
+fn absent() -> &'static str {
+    match external::find("systemctl") {
+        Some(_) => "no systemd user manager runs here",
+        None => "there is no systemd here",
     }
 }
 

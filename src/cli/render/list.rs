@@ -10,6 +10,8 @@ use crate::text::one_line;
 
 /// Less room than this says nothing about a hand-off: on a narrower terminal its lines wrap.
 const MIN_TEXT: usize = 20;
+/// Columns of the text where there is no width to keep to: `--json` has the whole.
+const PLAIN_TEXT: usize = 80;
 /// Columns between two columns.
 const GAP: usize = 2;
 
@@ -20,15 +22,16 @@ pub struct Line {
     ink: Option<Ink>,
 }
 
-/// What is shown of a hand-off where lines have `width` columns.
+/// What is shown of a hand-off where lines have `width` columns, or no set number of them.
 #[must_use]
-pub fn line(listed: &Listed, now: OffsetDateTime, width: usize) -> Line {
-    Line { cells: row(listed, now), text: one_line(&about(listed), width.max(MIN_TEXT)), ink: ink(listed) }
+pub fn line(listed: &Listed, now: OffsetDateTime, width: Option<usize>) -> Line {
+    let room = width.map_or(PLAIN_TEXT, |width| width.max(MIN_TEXT));
+    Line { cells: row(listed, now), text: one_line(&about(listed), room), ink: ink(listed) }
 }
 
 /// One line a hand-off, no longer than `width` columns where that leaves room for some of the text.
 #[must_use]
-pub fn list(lines: &[Line], width: usize, style: &Style) -> String {
+pub fn list(lines: &[Line], width: Option<usize>, style: &Style) -> String {
     if lines.is_empty() {
         return "no hand-offs to show\n".to_owned();
     }
@@ -39,7 +42,8 @@ pub fn list(lines: &[Line], width: usize, style: &Style) -> String {
             *width = (*width).max(cell.len());
         }
     }
-    let room = width.saturating_sub(widths.iter().sum::<usize>() + GAP * widths.len()).max(MIN_TEXT);
+    let before = widths.iter().sum::<usize>() + GAP * widths.len();
+    let room = width.map_or(PLAIN_TEXT, |width| width.saturating_sub(before).max(MIN_TEXT));
     let mut out = style.paint(Ink::Head, &format!("{}TEXT", align(&head, &widths))) + "\n";
     for Line { cells, text, ink } in lines {
         let line = align(cells, &widths);
@@ -99,7 +103,8 @@ mod tests {
     use super::super::samples::{NOW, answered, failed, fresh};
     use super::*;
 
-    fn list(listed: &[Listed], now: OffsetDateTime, width: usize, style: &Style) -> String {
+    fn list(listed: &[Listed], now: OffsetDateTime, width: impl Into<Option<usize>>, style: &Style) -> String {
+        let width = width.into();
         let lines: Vec<Line> = listed.iter().map(|listed| line(listed, now, width)).collect();
         super::list(&lines, width, style)
     }
@@ -129,6 +134,14 @@ ID        FROM    STATE   STAGE              AGE        TEXT
         );
         let narrow = list(&[fresh()], NOW, 10, &Style::PLAIN);
         assert!(narrow.ends_with("3 min ago  look at the backup␛…\n"), "{narrow}");
+    }
+
+    #[test]
+    fn the_text_is_cut_where_no_person_looks_too() {
+        let mut long = fresh();
+        long.handoff.text = "x".repeat(144_000);
+        let listed = list(&[long], NOW, None, &Style::PLAIN);
+        assert!(listed.ends_with(&format!("3 min ago  {}…\n", "x".repeat(PLAIN_TEXT - 1))), "{listed}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `status`, for people.
 
+use std::time::Duration;
+
 use time::OffsetDateTime;
 
 use super::{Ink, Style, seconds_since, span, step};
@@ -21,7 +23,7 @@ pub fn status(status: &Status, config: &Config, starter: Starter, now: OffsetDat
     bridge(&mut page, status, config, starter);
     paused(&mut page, status, now);
     for (name, side) in [(Side::Brain, &status.brain), (Side::Bot, &status.bot)] {
-        page.row(name.name(), &describe(side, now, *style));
+        page.row(name.name(), &describe(side, config.relay.settle, now, *style));
         // Without a bridge nobody has looked, and a brain that is wrapping up may be away.
         let away = name == Side::Brain && side.state == SideState::Offline && status.paused.is_some();
         if let Some(step) = step::side(name, side).filter(|_| status.running && !away) {
@@ -31,8 +33,7 @@ pub fn status(status: &Status, config: &Config, starter: Starter, now: OffsetDat
     queue(&mut page, status, config);
     breaker(&mut page, status);
     if status.alarms > 0 {
-        let text = format!("{} without a result for too long", count(status.alarms, "hand-off"));
-        page.row("alarms", &style.paint(Ink::Bad, &text));
+        page.row("alarms", &style.paint(Ink::Bad, &alarms(status.alarms)));
         page.step("see which: anna-relay list");
     }
     let restarted = status.actors.iter().filter(|actor| actor.restarts > 0 || actor.state != "running");
@@ -89,14 +90,31 @@ fn paused(page: &mut Page, status: &Status, now: OffsetDateTime) {
     page.step(step::RESUME);
 }
 
-fn describe(side: &SideStatus, now: OffsetDateTime, style: Style) -> String {
-    let (word, ink) = match side.state {
-        SideState::Offline => ("offline", Ink::Bad),
-        SideState::Connecting => ("connecting", Ink::Look),
-        SideState::Settling => ("settling", Ink::Look),
-        SideState::Online => ("online", Ink::Good),
-        SideState::Orphan => ("orphan", Ink::Bad),
-        SideState::Foreign => ("foreign", Ink::Bad),
+/// The word for where a connection stands.
+#[must_use]
+pub fn state(state: SideState) -> &'static str {
+    match state {
+        SideState::Offline => "offline",
+        SideState::Connecting => "connecting",
+        SideState::Settling => "settling",
+        SideState::Online => "online",
+        SideState::Orphan => "orphan",
+        SideState::Foreign => "foreign",
+    }
+}
+
+/// So many hand-offs have an alarm.
+#[must_use]
+pub fn alarms(n: usize) -> String {
+    format!("{} without a result for too long", count(n, "hand-off"))
+}
+
+fn describe(side: &SideStatus, settle: Duration, now: OffsetDateTime, style: Style) -> String {
+    let word = state(side.state);
+    let ink = match side.state {
+        SideState::Online => Ink::Good,
+        SideState::Connecting | SideState::Settling => Ink::Look,
+        SideState::Offline | SideState::Orphan | SideState::Foreign => Ink::Bad,
     };
     let since = side.since.map(|since| format!(" for {}", span(seconds_since(since, now)))).unwrap_or_default();
     let mut text = format!("{}{since}, port {}", style.paint(ink, word), side.port);
@@ -112,7 +130,14 @@ fn describe(side: &SideStatus, now: OffsetDateTime, style: Style) -> String {
             }
         }
     }
-    if let Some(why) = side.why.as_deref().filter(|_| side.state != SideState::Online) {
+    if let Some(since) = side.since.filter(|_| side.state == SideState::Settling) {
+        let left = settle.saturating_sub(Duration::try_from(now - since).unwrap_or_default());
+        text += &match left.as_secs_f64().ceil() {
+            0.0 => ": online in a moment".to_owned(),
+            seconds => format!(": online in {seconds} s"),
+        };
+    }
+    if let Some(why) = step::why(side) {
         text += &format!(": {}", on_one_line(why));
     }
     text
@@ -172,122 +197,4 @@ fn times(n: u32) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::samples::{NOW, config, status as sample};
-    use super::*;
-    use crate::control::wire::{ActorStatus, HolderStatus, Paused, SessionStatus};
-
-    fn text(sample: &Status, enabled: bool) -> String {
-        status(sample, &config(enabled), Starter::Systemd, NOW, &Style::PLAIN)
-    }
-
-    #[test]
-    fn all_is_well() {
-        assert_eq!(
-            text(&sample(), true),
-            "\
-bridge   running, pid 4242, up 3 h, version 0.1.0
-brain    online for 3 min, port 8788, session 4711 busy
-bot      online for 3 min, port 8789, session 4712 idle
-queue    new 0  brain 1  out 0  done 40  failed 0  corrupt 0
-breaker  closed, 1 of 5 in 120 s
-"
-        );
-    }
-
-    #[test]
-    fn everything_is_wrong() {
-        let mut sample = sample();
-        sample.paused = Some(Paused { since: NOW - time::Duration::hours(9), reason: Some("night\x1b".to_owned()) });
-        sample.brain = SideStatus {
-            state: SideState::Foreign,
-            why: Some("not a fakechat".to_owned()),
-            holder: Some(HolderStatus { pid: 99, command: "nc -l\n8788".to_owned() }),
-            session: None,
-            ..sample.brain
-        };
-        sample.bot.session =
-            Some(SessionStatus { pid: 7, status: Some(Activity::Waiting), waiting_for: Some("Bash".to_owned()) });
-        sample.breaker.tripped = true;
-        sample.breaker.refused = 1;
-        sample.queue.corrupt = 2;
-        sample.oldest_waiting_s = Some(240);
-        sample.alarms = 2;
-        sample.actors = vec![
-            ActorStatus { name: "queue".to_owned(), state: "restarting".to_owned(), restarts: 3 },
-            ActorStatus { name: "guard".to_owned(), state: "running".to_owned(), restarts: 0 },
-        ];
-        assert_eq!(
-            text(&sample, true),
-            "\
-bridge   running, pid 4242, up 3 h, version 0.1.0
-paused   for 9 h: night␛
-         → when the brain is back: anna-relay resume
-brain    foreign for 3 min, port 8788: not a fakechat
-         → end pid 99 (nc -l ⏎ 8788), or give relay.brain_port another port
-bot      online for 3 min, port 8789, session 7 waits for a person: Bash
-         → answer it in the bot's own window
-queue    new 0  brain 1  out 0  done 40  failed 0  corrupt 2
-         → see what could not be read: /home/anna/.local/state/anna/relay/corrupt
-waiting  the oldest for 4 min
-breaker  tripped, 1 hand-off refused since
-         → let hand-offs in again: anna-relay reset-breaker
-         → see what was refused: anna-relay list --state failed
-alarms   2 hand-offs without a result for too long
-         → see which: anna-relay list
-part     queue is restarting, started again 3 times
-"
-        );
-    }
-
-    #[test]
-    fn no_bridge_runs() {
-        let mut sample = sample();
-        (sample.running, sample.pid, sample.uptime_s) = (false, None, None);
-        for side in [&mut sample.brain, &mut sample.bot] {
-            (side.state, side.since, side.session) = (SideState::Offline, None, None);
-        }
-        let expected = "\
-bridge   not running; this is what its spool says
-         → start it: systemctl --user start anna-relay (here and now: anna-relay bridge)
-brain    offline, port 8788
-bot      offline, port 8789
-";
-        assert!(text(&sample, true).starts_with(expected), "{}", text(&sample, true));
-        let by_hand = status(&sample, &config(true), Starter::Person, NOW, &Style::PLAIN);
-        assert_eq!(by_hand.lines().nth(1), Some("         → start it: anna-relay bridge, in a terminal of its own"));
-        let step = "         → first set relay.enabled = true in /home/anna/.config/anna/anna.toml\n";
-        assert_eq!(text(&sample, false).lines().nth(1).unwrap().to_owned() + "\n", step);
-    }
-
-    #[test]
-    fn a_spool_that_is_still_read_is_said_to_be() {
-        let text = text(&Status { recovering: true, ..sample() }, true);
-        let line = text.lines().nth(1).unwrap();
-        assert_eq!(line, "spool    still being read; how long something waits, and alarms, are not known yet");
-    }
-
-    #[test]
-    fn an_offline_and_an_orphaned_side_say_what_to_do() {
-        let mut sample = sample();
-        sample.brain.state = SideState::Offline;
-        sample.brain.why = Some("nothing listens there".to_owned());
-        sample.bot.state = SideState::Orphan;
-        let night = Status { paused: Some(Paused { since: NOW, reason: None }), ..sample.clone() };
-        assert!(!self::text(&night, true).contains("start the brain"));
-        let text = text(&sample, true);
-        assert!(text.contains("session 4711 busy: nothing listens there\n         → start the brain's session, with its fakechat on port 8788: anna-relay launch brain\n"), "{text}");
-        assert!(text.contains("→ the bridge ends it; should that fail: anna-relay clear-port bot\n"), "{text}");
-    }
-
-    #[test]
-    fn colours_do_not_move_the_columns() {
-        let colored = status(&sample(), &config(true), Starter::Systemd, NOW, &Style::COLORED);
-        let mut plain = colored.clone();
-        for code in ["\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x1b[0m"] {
-            plain = plain.replace(code, "");
-        }
-        assert!(colored.contains("\x1b[32monline\x1b[0m"));
-        assert_eq!(plain, text(&sample(), true));
-    }
-}
+mod tests;

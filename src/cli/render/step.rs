@@ -31,12 +31,27 @@ pub fn side(name: Side, side: &SideStatus) -> Option<String> {
         SideState::Foreign => {
             let holder = match &side.holder {
                 Some(holder) => format!("pid {} ({})", holder.pid, on_one_line(&holder.command)),
+                None if side.why.as_deref().is_some_and(says_what_to_do) => return None,
                 None => "what holds it".to_owned(),
             };
             Some(format!("end {holder}, or give relay.{name}_port another port"))
         }
         SideState::Connecting | SideState::Settling => None,
         SideState::Online => waits(side).then(|| format!("answer it in the {name}'s own window")),
+    }
+}
+
+/// Why it is not online, without what [`side`](fn@side) says better.
+#[must_use]
+pub fn why(side: &SideStatus) -> Option<&str> {
+    let why = side.why.as_deref()?;
+    match side.state {
+        // Why it was not connected before is of no concern now.
+        SideState::Online | SideState::Settling => None,
+        SideState::Foreign if side.holder.is_some() && says_what_to_do(why) => {
+            Some(why.rsplit_once(": end ").map_or(why, |(why, _)| why))
+        }
+        _ => Some(why),
     }
 }
 
@@ -48,5 +63,5 @@ pub fn waits(side: &SideStatus) -> bool {
 
 /// Whether the reason ends with what to do about it.
 fn says_what_to_do(why: &str) -> bool {
-    why.contains("restart it") || why.contains("relay.holder")
+    why.contains("restart it") || why.contains("relay.holder") || why.ends_with("to another port")
 }

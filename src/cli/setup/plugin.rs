@@ -50,30 +50,41 @@ pub struct Steps {
     pub dry_run: bool,
     /// What is left to do by hand, in the words of a shell where that is possible.
     pub by_hand: Vec<String>,
+    /// Whether there was anything to run.
+    pub any: bool,
 }
 
 impl Steps {
-    /// Runs one step. Gives whether it succeeded (in a dry run it is taken to).
+    /// No steps yet.
+    #[must_use]
+    pub fn new(dry_run: bool) -> Steps {
+        Steps { dry_run, by_hand: Vec::new(), any: false }
+    }
+
+    /// Runs one step. Gives whether it succeeded (in a dry run: whether its program is there).
     ///
     /// # Errors
     /// Nothing could be printed.
     pub fn run(&mut self, program: &str, args: &[&str], folder: Option<&Path>) -> crate::error::Result<bool> {
         let place = folder.map_or_else(String::new, |folder| format!(" (in {})", folder.display()));
         let line = format!("{}{place}", external::line(program, args));
-        if self.dry_run {
-            out::print_line(&format!("would run: {line}"))?;
-            return Ok(true);
-        }
-        let within = if program == "bun" { BUN_WITHIN } else { CLAUDE_WITHIN };
-        let failed = match external::call(program, args, folder, within) {
-            Ok(called) if called.ok => {
-                out::print_line(&format!("ran: {line}"))?;
+        self.any = true;
+        let (word, failed) = match self.dry_run {
+            true if external::find(program).is_some() => {
+                out::print_line(&format!("would run: {line}"))?;
                 return Ok(true);
             }
-            Ok(called) => called.why,
-            Err(error) => reason(program, &error),
+            true => ("would fail", missing(program)),
+            false => match external::call(program, args, folder, within(program)) {
+                Ok(called) if called.ok => {
+                    out::print_line(&format!("ran: {line}"))?;
+                    return Ok(true);
+                }
+                Ok(called) => ("failed", called.why),
+                Err(error) => ("failed", reason(program, &error)),
+            },
         };
-        out::print_line(&format!("failed: {line}: {}", text::on_one_line(&failed)))?;
+        out::print_line(&format!("{word}: {line}: {}", text::on_one_line(&failed)))?;
         self.by_hand.push(match folder {
             Some(folder) => format!("cd {} && {}", folder.display(), external::line(program, args)),
             None => external::line(program, args),
@@ -82,11 +93,21 @@ impl Steps {
     }
 }
 
+fn within(program: &str) -> Duration {
+    if program == "bun" { BUN_WITHIN } else { CLAUDE_WITHIN }
+}
+
+/// Why a program that is not there could not be run.
+#[must_use]
+pub fn missing(program: &str) -> String {
+    format!("there is no {program} on the PATH")
+}
+
 /// Why a program could not be run.
 #[must_use]
 pub fn reason(program: &str, error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => format!("there is no {program} on the PATH"),
+        io::ErrorKind::NotFound => missing(program),
         _ => error.to_string(),
     }
 }

@@ -36,7 +36,7 @@ pub fn run(folder: &Path, dry_run: bool) -> Result<()> {
         return out::print_line("nothing to take back: setup has left nothing here");
     };
     let backs: Vec<Back> = record.files.iter().map(plan).collect::<Result<_>>()?;
-    let mut steps = Steps { dry_run, by_hand: Vec::new() };
+    let mut steps = Steps::new(dry_run);
     if let Some(warmed) = record.warmed.as_ref().filter(|warmed| plugin::is_warm(warmed) && !record.plugin) {
         cool(warmed, dry_run)?;
     }
