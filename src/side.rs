@@ -73,9 +73,12 @@ impl Connection {
             (Input::Tick, Phase::Settling { since }) if now.saturating_sub(since) >= self.settle => {
                 self.phase = Phase::Online;
                 self.failures = 0;
+            }
+            (Input::Connected, Phase::Connecting) => {
+                self.phase = Phase::Settling { since: now };
+                // Nothing stands in its way any more but time.
                 self.why = None;
             }
-            (Input::Connected, Phase::Connecting) => self.phase = Phase::Settling { since: now },
             (Input::Lost(why), Phase::Connecting | Phase::Settling { .. } | Phase::Online) => {
                 self.why = Some(why);
                 self.failures += 1;
@@ -191,8 +194,9 @@ mod tests {
         assert_eq!(waits, [250, 500, 1000, 2000, 4000, 5000, 5000, 5000]);
         assert_eq!(c.why(), Some("gone"));
         assert!(c.step(Input::Tick, now, 1.0) && !c.step(Input::Connected, now, 1.0));
+        assert_eq!(c.why(), None, "it settles");
         now += SETTLE;
-        assert!(!c.step(Input::Tick, now, 1.0) && c.is_online() && c.why().is_none());
+        assert!(!c.step(Input::Tick, now, 1.0) && c.is_online());
         assert!(!c.step(lost(), now, 1.0));
         assert_eq!(c.wake_at(), Some(now + at(250)));
     }
