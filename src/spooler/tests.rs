@@ -1,3 +1,5 @@
+mod unreadable;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -18,7 +20,7 @@ fn open(root: &Path) -> Spooler {
     open_on(Store::open(root).unwrap())
 }
 
-fn open_on(store: Store) -> Spooler {
+fn open_on<F: Fs>(store: Store<F>) -> Spooler<F> {
     let settings = Settings {
         alarm: Duration::from_secs(1800),
         max_attempts: 5,
@@ -30,7 +32,7 @@ fn open_on(store: Store) -> Spooler {
 
 /// What a listing of the closed folders finds now.
 fn list(root: &Path) -> Listed {
-    Listed::read(&RealFs, root).unwrap()
+    Listed::read(&RealFs, root, None).unwrap()
 }
 
 /// Has what waits for a listing get it.
@@ -146,7 +148,7 @@ fn what_moves_while_it_is_listed_is_counted_once() {
         done: before.done.iter().chain(&after.done).copied().collect::<BTreeSet<_>>().into_iter().collect(),
         ..after.clone()
     };
-    let none = Listed { done: vec![stays.id], failed: vec![], corrupt: 0 };
+    let none = Listed { done: vec![stays.id], ..Listed::default() };
     let wanted = |names: &str| {
         names.lines().collect::<BTreeSet<_>>()
             == BTreeSet::from([&*stays.id.to_string(), &*rewritten.id.to_string(), &*refused.to_string()])
@@ -181,6 +183,44 @@ fn a_listing_that_fails_is_made_again_and_what_waits_for_it_is_not_lost() {
     let later = Now { mono: out.wake_at.unwrap(), ..NOW };
     let out = spooler.process([Event::Tick], later);
     assert!(matches!(out.effects[..], [Effect::List]), "{:?}", out.effects);
+    assert!(be_listed(&mut spooler, dir.path()).snapshot.idle);
+    assert_eq!(spooler.store.load(h.id, &State::ALL).unwrap().unwrap().0.results.len(), 2);
+}
+
+#[test]
+fn a_closed_folder_that_is_gone_is_made_again_and_listed_once_more() {
+    for folder in ["done", "failed", "corrupt"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut spooler = open(dir.path());
+        let id = Id::now();
+        spooler.process([accept(id), reply(&id.to_string()[..30], "m1-1", vec![])], NOW);
+        let path = dir.path().join(folder);
+        std::fs::remove_dir_all(&path).unwrap();
+        let out = be_listed(&mut spooler, dir.path());
+        let said = |effect: &Effect| matches!(effect, Effect::Warn { text, .. } if text.contains("made again") && text.ends_with(folder));
+        assert!(out.effects.iter().any(said) && !out.snapshot.counted, "{:?}", out.effects);
+        assert!(out.effects.iter().any(|effect| matches!(effect, Effect::List)), "{:?}", out.effects);
+        let out = be_listed(&mut spooler, dir.path());
+        assert!(out.snapshot.counted && out.snapshot.idle, "{:?}", out.effects);
+        assert_eq!(spooler.store.load(id, &State::ALL).unwrap().unwrap().0.results.len(), 1);
+    }
+}
+
+#[test]
+fn one_that_is_back_by_then_is_listed_later_and_one_that_leads_nowhere_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let h = done(dir.path());
+    let mut spooler = open(dir.path());
+    spooler.process([reply(&h.id.to_string()[..30], "m1-2", vec![])], NOW);
+    let [there, away] = ["done", "away"].map(|name| dir.path().join(name));
+    std::fs::rename(&there, &away).unwrap();
+    let listed = list(dir.path());
+    std::fs::rename(&away, &there).unwrap();
+    let out = spooler.process([Event::Listed(Ok(listed))], NOW);
+    let path = there.display().to_string();
+    let said = |effect: &Effect| matches!(effect, Effect::Warn { text, .. } if text.contains("a reply of the brain waits") && text.contains(&path));
+    assert!(matches!(&out.effects[..], [effect] if said(effect)) && !out.snapshot.counted, "{:?}", out.effects);
+    spooler.process([Event::Tick], Now { mono: out.wake_at.unwrap(), ..NOW });
     assert!(be_listed(&mut spooler, dir.path()).snapshot.idle);
     assert_eq!(spooler.store.load(h.id, &State::ALL).unwrap().unwrap().0.results.len(), 2);
 }
@@ -307,4 +347,42 @@ fn the_pause_file_may_be_made_and_removed_by_hand() {
     std::fs::remove_file(dir.path().join("paused")).unwrap();
     let out = spooler.process([Event::Resume { receipt: Receipt::Request(1) }], NOW);
     assert!(out.effects.iter().any(|effect| matches!(effect, Effect::Answer(_, Ok(_)))), "{:?}", out.effects);
+}
+
+#[test]
+fn another_spool_is_neither_listed_nor_looked_through() {
+    let dir = tempfile::tempdir().unwrap();
+    let [root, away] = ["relay", "away"].map(|name| dir.path().join(name));
+    let h = done(&root);
+    let lock = Lock::spool(&root, Role::Bridge).unwrap();
+    let place = lock.place().unwrap();
+    let mut spooler = open_on(Store::open_locked(&root, place).unwrap());
+    std::fs::rename(&root, &away).unwrap();
+    let other = done(&root);
+    assert!(Listed::read(&RealFs, &root, Some(place)).is_err());
+    assert!(spooler.store.ids(State::Done).is_err() && spooler.store.is_closed(other.id).is_err());
+    assert!(spooler.look_back().is_err() && spooler.unread.is_none());
+    let prune = Event::Prune { ids: vec![h.id], receipt: Receipt::Request(1) };
+    let out = spooler.process([prune], NOW);
+    assert!(matches!(out.effects[..], [Effect::Answer(_, Err(_))]), "{:?}", out.effects);
+    std::fs::remove_dir_all(&root).unwrap();
+    std::fs::rename(&away, &root).unwrap();
+    assert_eq!(Listed::read(&RealFs, &root, Some(place)).unwrap().done, [h.id]);
+    spooler.look_back().unwrap();
+    assert_eq!(spooler.queue.answered_by("m1-1"), Some(h.id));
+}
+
+#[test]
+fn what_is_put_aside_is_counted_by_whoever_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    Store::open(dir.path()).unwrap();
+    std::fs::write(dir.path().join("new/junk"), "x").unwrap();
+    let mut spooler = open(dir.path());
+    assert_eq!(spooler.snapshot(NOW).counts.corrupt, 1);
+    spooler.process([Event::Tick], NOW);
+    assert_eq!(be_listed(&mut spooler, dir.path()).snapshot.counts.corrupt, 1);
+    std::fs::write(dir.path().join("corrupt/more"), "x").unwrap();
+    assert_eq!(spooler.process([Event::Tick], NOW).snapshot.counts.corrupt, 2);
+    std::fs::remove_dir_all(dir.path().join("corrupt")).unwrap();
+    assert_eq!(spooler.process([Event::Tick], NOW).snapshot.counts.corrupt, 0);
 }
