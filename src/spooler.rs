@@ -10,6 +10,7 @@ mod pausing;
 mod pending;
 pub mod request;
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -67,8 +68,8 @@ pub struct Spooler<F: Fs = RealFs> {
     deferred: Deferred,
     counts: Counts,
     closed: Closed,
-    /// Whether the closed hand-offs were looked through for what they were answered by.
-    looked_back: bool,
+    /// Closed hand-offs that have yet to be looked through for what they were answered by; none: they were not listed.
+    unread: Option<VecDeque<Id>>,
 }
 
 impl<F: Fs> Spooler<F> {
@@ -88,8 +89,9 @@ impl<F: Fs> Spooler<F> {
             deferred: Deferred::default(),
             counts: Counts::default(),
             closed: Closed::default(),
-            looked_back: false,
+            unread: None,
         };
+        spooler.counts.corrupt = recovered.quarantined.len();
         for found in recovered.quarantined {
             let text = format!("put aside as {}: {}", found.path.display(), found.why);
             spooler.effects.push(Effect::Warn { text, of: None });
@@ -126,6 +128,7 @@ impl<F: Fs> Spooler<F> {
         for event in events {
             self.step(event, now);
         }
+        self.see_corrupt();
         Outcome {
             effects: std::mem::take(&mut self.effects),
             wake_at: self.queue.wake_at(now).into_iter().chain(self.deferred.look_again_at()).min(),
@@ -229,7 +232,8 @@ impl<F: Fs> Spooler<F> {
     }
 
     fn prune(&mut self, ids: &[Id], receipt: Receipt) {
-        if let Err(error) = self.store.sync_open_folders().explain("syncing the spool's folders") {
+        let synced = self.store.check_lock().and_then(|()| self.store.sync_open_folders());
+        if let Err(error) = synced.explain("syncing the spool's folders") {
             return self.answer(receipt, Err(error));
         }
         let result = self.delete(ids);
@@ -240,6 +244,7 @@ impl<F: Fs> Spooler<F> {
 
     fn delete(&mut self, ids: &[Id]) -> Result<serde_json::Value> {
         let mut pruned = Vec::new();
+        let mut failed = None;
         for id in ids {
             for state in [State::Done, State::Failed] {
                 let there = self.store.fs().exists(&self.store.path(state, *id));
@@ -247,12 +252,21 @@ impl<F: Fs> Spooler<F> {
                     continue;
                 }
                 self.closed.lies(*id, Some(state));
-                self.store.delete(*id, state).explain(format_args!("deleting hand-off {id}"))?;
-                self.moved(*id, Some(state), None);
-                pruned.push(*id);
+                match self.store.delete(*id, state) {
+                    Ok(()) => {
+                        self.moved(*id, Some(state), None);
+                        pruned.push(*id);
+                    }
+                    Err(error) => failed = failed.or(Some((*id, error))),
+                }
             }
         }
-        Ok(json!({ "pruned": pruned }))
+        match failed {
+            None => Ok(json!({ "pruned": pruned })),
+            Some((id, error)) => {
+                Err(trouble::in_part(&error, format_args!("deleting hand-off {id}"), pruned.len(), ids.len()))
+            }
+        }
     }
 
     fn answer(&mut self, receipt: Receipt, result: Result<serde_json::Value, Error>) {

@@ -4,6 +4,7 @@ mod worker;
 
 use std::rc::Rc;
 use std::sync::mpsc;
+use std::time::SystemTime;
 
 use actix::prelude::*;
 
@@ -11,7 +12,8 @@ use crate::config::{Config, Side};
 use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor};
 use crate::queue::{Effect, Event, Receipt};
 use crate::spool::closed::Listed;
-use crate::spool::{RealFs, pause, trouble};
+use crate::spool::store::CORRUPT;
+use crate::spool::{Fs, RealFs, pause, trouble};
 use crate::spooler::Snapshot;
 
 use super::wires::Wires;
@@ -31,13 +33,15 @@ pub struct Queue {
     /// The worker's inbox; none before it is started.
     worker: Option<mpsc::Sender<Event>>,
     pings: u32,
+    /// When something was last seen to be put aside.
+    put_aside_at: Option<SystemTime>,
 }
 
 impl Queue {
     /// A queue that recovers the spool as soon as it is started.
     #[must_use]
     pub fn new(wires: Rc<Wires>) -> Self {
-        Queue { wires, worker: None, pings: 0 }
+        Queue { wires, worker: None, pings: 0, put_aside_at: None }
     }
 
     /// Gives an event to the worker. One that has fallen says so itself.
@@ -62,12 +66,18 @@ impl Queue {
         there != self.wires.board.borrow().queue.paused.is_some()
     }
 
+    /// Whether something was put aside, or taken from there.
+    fn corrupt_has_news(&mut self) -> bool {
+        let changed = RealFs.changed(&self.wires.config().paths.spool().join(CORRUPT));
+        std::mem::replace(&mut self.put_aside_at, changed) != changed
+    }
+
     /// Lists what is closed, on a thread of its own: all else goes on meanwhile.
     fn list(&self) {
         let Some(worker) = self.worker.clone() else { return };
-        let root = self.wires.config().paths.spool();
+        let (root, lock) = (self.wires.config().paths.spool(), self.wires.lock);
         let listing = std::thread::Builder::new().name("listing".to_owned()).spawn(move || {
-            let listed = Listed::read(&RealFs, &root).map_err(|error| trouble::explained(&error));
+            let listed = Listed::read(&RealFs, &root, Some(lock)).map_err(|error| trouble::explained(&error));
             drop(worker.send(Event::Listed(listed)));
         });
         if let Err(error) = listing {
@@ -164,7 +174,7 @@ impl Handler<Ping> for Queue {
     fn handle(&mut self, _: Ping, _: &mut Self::Context) {
         self.wires.answer_ping(NAME);
         self.pings = self.pings.wrapping_add(1);
-        if self.pause_file_has_news() || self.pings.is_multiple_of(TICK_EVERY) {
+        if self.pause_file_has_news() || self.corrupt_has_news() || self.pings.is_multiple_of(TICK_EVERY) {
             self.give(Event::Tick);
         }
     }

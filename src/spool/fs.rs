@@ -6,6 +6,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
@@ -40,6 +41,10 @@ pub trait Fs: Send + Sync + 'static {
     /// All names in a folder.
     fn entries(&self, path: &Path) -> io::Result<Vec<OsString>> {
         Ok(self.list(path)?.into_iter().map(OsString::from).collect())
+    }
+    /// When a name came into a folder or left it, as far as that is known.
+    fn changed(&self, _: &Path) -> Option<SystemTime> {
+        None
     }
     /// Whether anything has that name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
@@ -103,6 +108,10 @@ impl Fs for RealFs {
         std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect()
     }
 
+    fn changed(&self, path: &Path) -> Option<SystemTime> {
+        std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok()
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         match std::fs::symlink_metadata(path) {
             Ok(_) => Ok(true),
@@ -144,6 +153,8 @@ fn open_sized(path: &Path) -> io::Result<(File, u64)> {
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| match rustix::io::Errno::from_io_error(&error) {
         Some(rustix::io::Errno::LOOP) => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link"),
+        // A socket.
+        Some(rustix::io::Errno::NXIO) => io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"),
         _ => error,
     })?;
     match file.metadata()? {

@@ -44,9 +44,7 @@ impl Reader {
     pub fn places(&self, states: &[State]) -> Result<Vec<(Id, State)>> {
         let mut places = Vec::new();
         for state in states {
-            let dir = self.store.root().join(state.name());
-            let ids = none_if_missing(self.store.ids(*state));
-            let ids = ids.during(format_args!("reading {}", dir.display())).advise(MEND)?;
+            let ids = none_if_missing(self.store.ids(*state)).during("reading the spool").advise(MEND)?;
             places.extend(ids.into_iter().map(|id| (id, *state)));
         }
         places.sort_by_key(|(id, _)| std::cmp::Reverse(*id));

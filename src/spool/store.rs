@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::SystemTime;
 
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id};
@@ -206,10 +207,33 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// Those of reading the folder.
     pub fn ids(&self, state: State) -> io::Result<Vec<Id>> {
-        let names = self.fs.list(&self.dir(state.name()))?;
+        let dir = self.dir(state.name());
+        self.check_lock()?;
+        let names = self.fs.list(&dir).on(&dir)?;
+        self.check_lock()?;
         let mut ids: Vec<Id> = names.iter().filter_map(|name| id_of(name)).collect();
         ids.sort_unstable_by(|a, b| b.cmp(a));
         Ok(ids)
+    }
+
+    /// When something last came into `corrupt/` or left it, as far as that is known.
+    pub fn corrupt_changed(&self) -> Option<SystemTime> {
+        self.fs.changed(&self.dir(CORRUPT))
+    }
+
+    /// How many things lie in `corrupt/`.
+    ///
+    /// # Errors
+    /// Those of reading the folder.
+    pub fn count_corrupt(&self) -> io::Result<usize> {
+        let dir = self.dir(CORRUPT);
+        self.check_lock()?;
+        let count = match self.fs.entries(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            entries => entries.on(&dir)?.len(),
+        };
+        self.check_lock()?;
+        Ok(count)
     }
 
     /// Whether a hand-off of that id lies in `done/` or `failed/`.
@@ -217,6 +241,7 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// Those of looking.
     pub fn is_closed(&self, id: Id) -> io::Result<bool> {
+        self.check_lock()?;
         let lies_in = |state| {
             let path = self.path(state, id);
             self.fs.exists(&path).on(&path)

@@ -73,6 +73,12 @@ impl<T> Explain<T> for io::Result<T> {
     }
 }
 
+/// The same, of what was done with some only.
+pub fn in_part(error: &io::Error, doing: impl fmt::Display, done: usize, of: usize) -> Error {
+    Error::failed(format!("{doing}: {error}; {done} of {of} were deleted"))
+        .hint(format!("{}, then do it again", advice(error)))
+}
+
 /// The same, of what goes on by itself once the disk is well.
 #[must_use]
 pub fn explained(error: &io::Error) -> Error {

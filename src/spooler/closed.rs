@@ -2,14 +2,17 @@
 //! moving hand-offs in and out: of those the listing is not believed, for only this one knows.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::time::SystemTime;
 
 use crate::control::wire::Counts;
 use crate::error::Result;
 use crate::handoff::Id;
 use crate::handoff::life::State;
 use crate::queue::{Effect, Event, Now};
-use crate::spool::Fs;
 use crate::spool::closed::Listed;
+use crate::spool::trouble::On;
+use crate::spool::{Fs, trouble};
 
 use super::Spooler;
 
@@ -22,6 +25,8 @@ pub(super) struct Closed {
     names: Option<String>,
     /// Whether they were.
     names_wanted: bool,
+    /// When `corrupt/` had last changed before it was counted.
+    corrupt_changed: Option<SystemTime>,
     /// The highest of them, as far as they are counted.
     newest: Option<Id>,
     /// While they are listed: what was written or deleted meanwhile, and where it lies now.
@@ -73,11 +78,26 @@ impl<F: Fs> Spooler<F> {
         }
     }
 
+    /// Counts again what lies in `corrupt/`, if that has changed: others put things there too.
+    pub(super) fn see_corrupt(&mut self) {
+        let changed = self.store.corrupt_changed();
+        if !self.closed.counted || changed == self.closed.corrupt_changed {
+            return;
+        }
+        match self.store.count_corrupt() {
+            Ok(count) => (self.counts.corrupt, self.closed.corrupt_changed) = (count, changed),
+            Err(error) => tracing::debug!(%error, "counting what was put aside"),
+        }
+    }
+
     /// They were listed.
     pub(super) fn listed(&mut self, listed: Result<Listed>, now: Now) {
         let Some(moved) = self.closed.moved.take() else { return };
-        match listed {
-            Ok(listed) => {
+        match listed.and_then(|listed| self.listed_whole(listed)) {
+            // They are listed once more.
+            Ok(None) => return,
+            Ok(Some(listed)) => {
+                self.deferred.readable(None);
                 self.counts.corrupt = listed.corrupt;
                 let all = Closed::all(listed, &moved);
                 for (state, ids) in &all {
@@ -102,6 +122,20 @@ impl<F: Fs> Spooler<F> {
                 self.step(Event::Reply(reply), now);
             }
         }
+    }
+
+    /// Whether all folders were there. Those that are gone are made again, and all are listed once more.
+    fn listed_whole(&mut self, listed: Listed) -> Result<Option<Listed>> {
+        let Some(gone) = &listed.gone else { return Ok(Some(listed)) };
+        let made = self.store.make_folders().map_err(|error| trouble::explained(&error))?;
+        self.were_made(&made);
+        if !made.contains(gone) {
+            // It was away only, or it leads nowhere.
+            let error = Err::<(), _>(io::Error::from(io::ErrorKind::NotFound)).on(gone);
+            error.map_err(|error| trouble::explained(&error))?;
+        }
+        self.list_closed();
+        Ok(None)
     }
 
     /// A hand-off was written, or deleted (`after: None`).

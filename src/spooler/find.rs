@@ -20,6 +20,8 @@ use super::Spooler;
 const CLOSED: [State; 2] = [State::Done, State::Failed];
 /// How many closed hand-offs, the newest first, are looked through for the message that an edit names.
 const LOOK_BACK: usize = 2_000;
+/// After so many of them that cannot be read the others are left for the next time.
+const UNREAD: usize = 8;
 
 /// What a `reply_to` says.
 enum Named {
@@ -95,11 +97,15 @@ impl<F: Fs> Spooler<F> {
         Some((Event::Sighted(sighted), brought))
     }
 
-    /// Finds out which hand-off a reply is about. Where the disk does not say, the reply waits, and those after it
-    /// behind it.
+    /// Finds out which hand-off a reply is about. Where the disk does not say, the reply waits, and behind it those
+    /// after it that are about the same, as far as that is known.
     fn claim(&mut self, mut reply: Reply, now: Now) -> Option<(Event, Option<Id>)> {
-        if self.deferred.is_on() {
+        if self.deferred.holds_all() || reply.edit && self.deferred.has_edit_of(&reply.message) {
             self.deferred.push(reply);
+            return None;
+        }
+        if reply.edit && self.deferred.has_edits() && self.queue.answered_by(&reply.message).is_none() {
+            self.deferred.push_edit(reply);
             return None;
         }
         let found = match (reply.edit, reply.reply_to.as_deref().and_then(named)) {
@@ -116,19 +122,30 @@ impl<F: Fs> Spooler<F> {
             },
             (false, None) => Ok(None),
         };
-        let brought = found.and_then(|found| {
-            reply.found = found;
-            found.map_or(Ok(false), |id| self.bring(id, now))
-        });
-        match brought {
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.cannot_be_read(&trouble::explained(&error), None, now);
+                self.deferred.push_edit(reply);
+                return None;
+            }
+        };
+        reply.found = found;
+        if found.is_some_and(|id| self.deferred.has_one_for(id)) {
+            self.deferred.push(reply);
+            return None;
+        }
+        match found.map_or(Ok(false), |id| self.bring(id, now)) {
             Ok(brought) => {
-                self.deferred.readable();
+                if found.is_some() {
+                    self.deferred.readable(found);
+                }
                 let brought = reply.found.filter(|_| brought);
                 Some((Event::Reply(self.keep_files(reply)), brought))
             }
             Err(error) => {
-                self.cannot_be_read(&trouble::explained(&error), reply.found, now);
-                self.deferred.push(reply);
+                self.cannot_be_read(&trouble::explained(&error), found, now);
+                self.deferred.push_for(found, reply);
                 None
             }
         }
@@ -207,10 +224,14 @@ impl<F: Fs> Spooler<F> {
 
     /// The hand-off that has that message of the brain among its results.
     fn find_answered_by(&mut self, message: &str) -> io::Result<Option<Id>> {
-        if self.queue.answered_by(message).is_none() && !self.looked_back {
-            self.look_back()?;
+        if let Some(id) = self.queue.answered_by(message) {
+            return Ok(Some(id));
         }
-        Ok(self.queue.answered_by(message))
+        let read = self.look_back();
+        match self.queue.answered_by(message) {
+            None => read.map(|()| self.deferred.readable(None)).map(|()| None),
+            found => Ok(found),
+        }
     }
 
     /// The hand-off of which the bot was told with that message; of one of our own also where that was before the start.
@@ -218,7 +239,6 @@ impl<F: Fs> Spooler<F> {
         let known = self.queue.sent_as(message);
         if known.is_none()
             && own
-            && !self.looked_back
             && let Err(error) = self.look_back()
         {
             tracing::debug!(%error, "looking for what the bot was told");
@@ -226,19 +246,34 @@ impl<F: Fs> Spooler<F> {
         known.or_else(|| self.queue.sent_as(message))
     }
 
-    /// Has the queue remember what closed hand-offs were answered by, and told as. Once will do, since it remembers the later ones
-    /// by itself; and a brain that edits what nobody knows must not have the disk read over and over.
-    fn look_back(&mut self) -> io::Result<()> {
-        let mut ids = self.store.ids(State::Done)?;
-        ids.truncate(LOOK_BACK);
-        for id in ids.into_iter().rev() {
+    /// Has the queue remember what closed hand-offs were answered by, and told as. Once will do, since it remembers the
+    /// later ones by itself; and a brain that edits what nobody knows must not have the disk read over and over. One
+    /// that cannot be read is tried again the next time.
+    pub(super) fn look_back(&mut self) -> io::Result<()> {
+        let mut unread = match self.unread.take() {
+            Some(unread) => unread,
+            None => {
+                let ids = self.with_folders(|store| store.ids(State::Done))?;
+                ids.into_iter().take(LOOK_BACK).rev().collect()
+            }
+        };
+        let (mut failed, mut why) = (0, Ok(()));
+        for _ in 0..unread.len() {
+            if failed == UNREAD {
+                break;
+            }
+            let Some(id) = unread.pop_front() else { break };
             match self.store.load(id, &[State::Done]) {
                 Ok(Some((h, _))) => self.queue.remember(&h),
-                Err(error) if !is_its_own_fault(&error) => return Err(error),
+                Err(error) if !is_its_own_fault(&error) => {
+                    unread.push_back(id);
+                    failed += 1;
+                    why = why.and(Err(error));
+                }
                 _ => {}
             }
         }
-        self.looked_back = true;
-        Ok(())
+        self.unread = Some(unread);
+        why
     }
 }

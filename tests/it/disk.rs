@@ -1,9 +1,11 @@
 //! A spool that cannot be written while the bridge runs. `tmp/` is no folder for that: no file can be made then.
 
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::claude::{message, reply};
 use crate::crash::hand_off;
 use anna_relay::spool::Store;
 use anna_relay::spool::lock::{Lock, Role};
@@ -200,4 +202,103 @@ fn nothing_is_written_into_another_spool_in_its_place() {
     let before = files_below(&world.spool());
     refused(&world, &world.spool().join("lock"), "it is not this bridge's any more");
     assert_eq!(files_below(&world.spool()), before);
+}
+
+#[test]
+fn a_closed_folder_that_is_gone_holds_up_no_reply() {
+    for folder in ["done", "failed", "corrupt"] {
+        let (world, id) = with_the_brain();
+        fs::remove_dir_all(world.spool().join(folder)).unwrap();
+        world.brain().edit("m123-4", "an edit of something else");
+        world.brain().say("watered", Some(&id[id.len() - 12..]));
+        assert!(world.bot_gets(|all| !all.is_empty())[0].text.contains("] watered\n"));
+        world.wait_queue("done", 1);
+        world.wait_stream("an edit of the brain names no known hand-off");
+        let path = world.spool().join(folder);
+        let said = world.wait_stream(&format!("a folder of the spool was gone and was made again: {}", path.display()));
+        assert!(said.contains('⚠') && !world.stream().contains("a reply of the brain waits"), "{}", world.stream());
+    }
+}
+
+#[test]
+fn a_closed_document_that_is_none_holds_up_no_reply_to_others() {
+    let (world, old) = with_the_brain();
+    world.brain().say("watered", Some(&old));
+    world.wait_queue("done", 1);
+    let next = hand_off(&world, "mow");
+    world.brain_gets(|all| all.len() == 2);
+    let path = world.spool().join("done").join(format!("{old}.json"));
+    fs::remove_file(&path).unwrap();
+    let _socket = UnixListener::bind(&path).unwrap();
+    world.brain().say("more", Some(&old));
+    world.brain().say("mown", Some(&next));
+    let told = world.bot_gets(|all| all.len() == 2);
+    assert!(told[1].text.contains("] mown\n"), "{}", told[1].text);
+    let said = world.wait_stream("a reply of the brain names no known hand-off");
+    assert!(said.contains('⚠') && said.contains("more"), "{said}");
+}
+
+#[test]
+fn nothing_is_believed_of_another_spool_in_its_place() {
+    for edit in [false, true] {
+        let (mut world, id) = with_the_brain();
+        let said = world.brain().say("watered", Some(&id));
+        world.wait_queue("done", 1);
+        world.stop();
+        world.start_online();
+        world.wait_queue("done", 1);
+        let [away, other] = ["away", "other"].map(|name| world.dir.path().join(name));
+        fs::rename(world.spool(), &away).unwrap();
+        Store::open(&world.spool()).unwrap();
+        let lock = Lock::spool(&world.spool(), Role::Bridge).unwrap();
+        let say = |text: &str| match edit {
+            true => world.brain().edit(&said, text),
+            false => drop(world.brain().say(text, Some(&id[id.len() - 12..]))),
+        };
+        say("first");
+        let warned = world.wait_stream("a reply of the brain waits");
+        assert!(warned.contains("it is not this bridge's any more"), "{warned}");
+        drop(lock);
+        fs::rename(world.spool(), other).unwrap();
+        fs::rename(&away, world.spool()).unwrap();
+        say("second");
+        let told = world.bot_gets(|all| all.iter().any(|one| one.text.contains("] second\n")));
+        assert!(told.iter().any(|one| one.text.contains("] first\n")), "{told:#?}");
+        world.wait_queue("done", 1);
+    }
+}
+
+#[test]
+fn what_is_put_aside_while_it_runs_is_counted() {
+    let mut world = World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "100");
+    world.start_online();
+    world.wait_queue("corrupt", 0);
+    fs::write(world.spool().join("inbox/0-s.json"), "").unwrap();
+    reply(&world, "bot", &message(0, 1), "RELAY: water", None, &[]);
+    world.brain_gets(|all| all.len() == 1);
+    world.wait_queue("corrupt", 1);
+}
+
+#[test]
+fn a_prune_that_cannot_delete_one_says_which_and_deletes_the_others() {
+    let mut world = World::new();
+    world.start_online();
+    world.brain_answers("done");
+    let ids: Vec<String> = (1..=3).map(|n| hand_off(&world, &format!("{n}"))).collect();
+    world.wait_queue("done", 3);
+    fs::write(world.spool().join("files").join(&ids[1]), "x").unwrap();
+    let pruned = wait("all to be old", || {
+        let listed = world.run(&["prune", "--older-than", "1s", "--dry-run"]);
+        String::from_utf8_lossy(&listed.stdout)
+            .contains("3 hand-offs")
+            .then(|| world.run(&["prune", "--older-than", "1s"]))
+    });
+    let said = String::from_utf8_lossy(&pruned.stderr).into_owned();
+    assert_eq!(pruned.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains(&ids[1]) && said.contains("2 of 3 were deleted") && !said.contains("nothing was changed"),
+        "{said}"
+    );
+    assert_eq!(world.documents("done").len(), 1);
+    assert_eq!(world.status()["queue"]["done"], 1);
 }

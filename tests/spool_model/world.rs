@@ -348,7 +348,8 @@ impl World {
                     }
                 }
                 Effect::List => {
-                    self.listed = Some(Listed::read(&self.fs, Path::new(ROOT)).map_err(|error| explained(&error)))
+                    let listed = Listed::read(&self.fs, Path::new(ROOT), None);
+                    self.listed = Some(listed.map_err(|error| explained(&error)));
                 }
                 Effect::Done(_) | Effect::Answer(..) => {}
             }
