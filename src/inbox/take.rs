@@ -14,7 +14,6 @@ use crate::error::{During, Error, Result};
 use crate::hook::{NamedFile, Record, VERSION, What};
 use crate::queue::Incoming;
 use crate::spool::document::is_its_own_fault;
-use crate::spool::fs::private_dir;
 use crate::spool::recover::Quarantined;
 use crate::spool::store::{CORRUPT, INBOX, Store};
 use crate::spool::{Fs, RealFs};
@@ -138,6 +137,10 @@ fn fill(listing: &mut Listing, store: &Store) -> Result<()> {
     let mut bytes = 0;
     for name in &names {
         let path = inbox.join(name);
+        if name == OVERFLOW && is_no_file(&path) {
+            put_aside(listing, store, &path, name, "it is not a regular file".into());
+            continue;
+        }
         if name.starts_with('.') || name.ends_with(COPIES) {
             sweep(store, &path, name, &names);
             continue;
@@ -176,10 +179,10 @@ pub fn remove(store: &Store, entry: &Entry) -> Result<()> {
     removed.during(format_args!("removing {}", entry.path.display()))
 }
 
-/// Makes the inbox, but not what is above it: a spool that is gone may come back to its place.
-fn make(store: &Store, inbox: &Path) -> io::Result<()> {
+/// Makes a folder where it is missing, but not the spool above it: one that is gone may come back to its place.
+fn make(store: &Store, folder: &Path) -> io::Result<()> {
     store.check_lock()?;
-    match fs::DirBuilder::new().mode(0o700).create(inbox) {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         made => made,
@@ -248,8 +251,11 @@ fn put_aside(listing: &mut Listing, store: &Store, path: &Path, name: &str, why:
 
 /// Moves it. `None`: it is not there any more. A name that does not do there gets another.
 fn set_aside(store: &Store, path: &Path, name: &str) -> io::Result<Option<PathBuf>> {
-    store.check_lock()?;
-    let corrupt = private_dir(&store.root().join(CORRUPT))?;
+    let corrupt = store.root().join(CORRUPT);
+    make(store, &corrupt)?;
+    if !fs::symlink_metadata(&corrupt)?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, "`corrupt` is not a folder"));
+    }
     let is_fit = (1..=MAX_NAME).contains(&name.len());
     let name = if is_fit { name.to_owned() } else { format!("{}{RECORD}", Uuid::now_v7()) };
     let mut to = corrupt.join(&name);

@@ -259,6 +259,7 @@ fn each_odd_thing_is_dealt_with_on_its_own() {
     fs::write(at(&long), "").unwrap();
     let not_text = std::ffi::OsStr::from_bytes(b"0\xff.json");
     fs::write(home.inbox().join(not_text), "").unwrap();
+    fs::create_dir(at(OVERFLOW)).unwrap();
     let stays = home.inbox().join("0-a.files");
     fs::create_dir(&stays).unwrap();
     fs::write(at("0-a.json~"), "").unwrap();
@@ -267,7 +268,7 @@ fn each_odd_thing_is_dealt_with_on_its_own() {
     let listing = list(&home.store());
     assert_eq!(listing.entries.len(), 1);
     assert!(listing.stuck.is_empty() && listing.failed.is_none(), "{listing:?}");
-    assert_eq!(listing.put_aside.len(), 4, "{listing:?}");
+    assert_eq!(listing.put_aside.len(), 5, "{listing:?}");
     assert!(listing.put_aside.iter().all(|aside| aside.path.symlink_metadata().is_ok()));
     assert!(corrupt.join("0-socket.json").exists() && stays.is_dir());
     drop(socket);
