@@ -31,11 +31,11 @@ use uuid::Uuid;
 use crate::error::{During, Result};
 use crate::hook::{Record, What};
 use crate::spool::fs::private_dir;
-use crate::spool::store::INBOX;
+use crate::spool::store::{INBOX, Store};
 use crate::spool::{Fs, RealFs};
 
 pub use copy::{MAX_FILES, MAX_TOTAL};
-pub use take::{BATCH_BYTES, BATCH_RECORDS, Entry, Listing, files_of, list, remove};
+pub use take::{BATCH_BYTES, BATCH_RECORDS, Entry, Listing, Stuck, files_of, list, remove};
 
 /// How many records may wait. Weeks of two busy sessions; nobody may fill the disk because no bridge ever runs.
 pub const MAX_RECORDS: usize = 10_000;
@@ -121,8 +121,9 @@ pub fn overflow(spool: &Path) -> io::Result<Option<OffsetDateTime>> {
 ///
 /// # Errors
 /// Those of removing it.
-pub fn clear_overflow(spool: &Path) -> io::Result<()> {
-    gone(RealFs.remove(&spool.join(INBOX).join(OVERFLOW)))
+pub fn clear_overflow(store: &Store) -> io::Result<()> {
+    store.check_lock()?;
+    gone(RealFs.remove(&store.root().join(INBOX).join(OVERFLOW)))
 }
 
 /// The inbox of that spool, made where it is missing.
@@ -189,10 +190,11 @@ fn mark_overflow(inbox: &Path, since: OffsetDateTime) -> io::Result<()> {
     }
 }
 
-/// That something to be removed is not there is as good.
+/// That something to be removed is not there is as good; nothing has a name that is too long.
 fn gone(removed: io::Result<()>) -> io::Result<()> {
+    use io::ErrorKind::{InvalidFilename, NotFound};
     match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if matches!(error.kind(), NotFound | InvalidFilename) => Ok(()),
         other => other,
     }
 }

@@ -49,7 +49,9 @@ impl Watch {
             News::Changed => WatchFlags::MOVED_TO | WatchFlags::MODIFY,
         };
         let notices = Receiver::from_owned_fd_unchecked(notices)?;
-        Ok(Watch { notices, flags: flags | WatchFlags::ONLYDIR, watched: RefCell::default() })
+        // The folder's own going too: another may have come in its place.
+        let flags = flags | WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF | WatchFlags::ONLYDIR;
+        Ok(Watch { notices, flags, watched: RefCell::default() })
     }
 
     /// Watches these folders from now on, and no other. Whether one of them was not watched before: what happened there
@@ -182,6 +184,19 @@ mod tests {
         fs::write(two.join("x"), "x").unwrap();
         assert!(!is_told(&watch).await);
         fs::write(one.join("x"), "x").unwrap();
+        watch.told(Instant::now()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn that_a_folder_goes_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        let watch = Watch::new(News::Came).unwrap();
+        fs::create_dir(&one).unwrap();
+        watch.set([one.as_path()]);
+        fs::rename(&one, &two).unwrap();
+        watch.told(Instant::now()).await.unwrap();
+        fs::remove_dir(&two).unwrap();
         watch.told(Instant::now()).await.unwrap();
     }
 }

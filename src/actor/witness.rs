@@ -4,7 +4,8 @@
 mod look;
 mod when;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
@@ -13,17 +14,17 @@ use actix::prelude::*;
 
 use crate::config::Side;
 use crate::hook::What;
-use crate::inbox::{self, Entry};
+use crate::inbox::{self, Entry, Listing, Stuck};
 use crate::message::{Candidate, Ping, Reload, ToGuard, ToQueue, ToWitness};
 use crate::queue::event::{Event, Reply, Sighted};
 use crate::queue::{Incoming, Receipt};
 use crate::receipts::Receipts;
-use crate::spool::store::INBOX;
+use crate::spool::store::Store;
 use crate::transcript::locate;
-use crate::watch::{News, Watch};
+use crate::watch::Watch;
 
 use super::wires::Wires;
-use look::{Found, find};
+use look::{Found, Look, Seen};
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -40,8 +41,14 @@ pub struct Witness {
     wires: Rc<Wires>,
     /// At home while it is not looking.
     receipts: Option<Receipts>,
+    /// The spool, once it was seen to be the one that is locked.
+    store: Option<Arc<Store>>,
+    /// Tells when something comes into the inbox.
+    came: Option<Rc<Watch>>,
     /// Tells when something is written where the transcripts are.
-    transcripts: Option<Rc<Watch>>,
+    changes: Option<Rc<Watch>>,
+    /// What is in the way, and was said to be; an empty path: the inbox as a whole.
+    told: BTreeSet<PathBuf>,
     /// What is being dealt with, by number.
     under_way: HashMap<u64, Arc<Entry>>,
     /// The number of the last one: its predecessors' are not among those of a Witness that was started again.
@@ -69,7 +76,10 @@ impl Witness {
             last: wires.token_range(),
             wires,
             receipts: Some(receipts),
-            transcripts: None,
+            store: None,
+            came: None,
+            changes: None,
+            told: BTreeSet::new(),
             under_way: HashMap::new(),
             more: false,
             again: false,
@@ -85,9 +95,16 @@ impl Witness {
             self.again = true;
             return;
         };
-        let (spool, live) = (self.wires.config().paths.spool(), self.wires.live.borrow().clone());
-        let (now, sighted) = (self.wires.now().wall, Arc::clone(&self.wires.sighted));
-        let looking = tokio::task::spawn_blocking(move || find(receipts, &spool, &live, now, &sighted));
+        let look = Look {
+            spool: self.wires.config().paths.spool(),
+            lock: self.wires.lock,
+            store: self.store.clone(),
+            live: self.wires.live.borrow().clone(),
+            now: self.wires.now().wall,
+            untold: Arc::clone(&self.wires.sighted),
+            stream: self.wires.stream.clone(),
+        };
+        let looking = tokio::task::spawn_blocking(move || look.find(receipts));
         ctx.spawn(looking.into_actor(self).map(|found, act, ctx| match found {
             Ok(found) => act.found(found, ctx),
             Err(_) => ctx.stop(),
@@ -95,36 +112,58 @@ impl Witness {
     }
 
     fn found(&mut self, found: Found, ctx: &mut Context<Self>) {
-        let Found { mut receipts, listing, dropped_since, more } = found;
+        let Found { mut receipts, seen } = found;
         self.tell();
-        if let Some(since) = dropped_since {
-            self.wires.stream.warn(&format!("the inbox was full: what was said after {since} may be lost"));
-        }
-        match listing {
-            Ok(listing) => {
-                for aside in listing.put_aside {
-                    self.wires.stream.warn(&format!("put aside as {}: {}", aside.path.display(), aside.why));
-                }
-                let fresh = |entry: &Entry| !self.under_way.values().any(|known| known.path == entry.path);
-                let entries: Vec<Entry> = listing.entries.into_iter().filter(fresh).collect();
-                self.more = listing.more;
-                for entry in entries {
-                    self.take(entry, &mut receipts);
-                }
-            }
-            Err(error) => {
-                self.changed = None;
-                tracing::warn!(%error, "looking into the inbox");
-            }
+        let Some(Seen { store, listing, more }) = seen else {
+            // At the next tick again.
+            (self.receipts, self.changed) = (Some(receipts), None);
+            return;
+        };
+        self.store = Some(store);
+        self.complain(&listing);
+        let fresh = |entry: &Entry| !self.under_way.values().any(|known| known.path == entry.path);
+        let entries: Vec<Entry> = listing.entries.into_iter().filter(fresh).collect();
+        self.more = listing.more;
+        for entry in entries {
+            self.take(entry, &mut receipts);
         }
         for side in Side::BOTH {
             self.wires.hooked[side as usize].set(receipts.is_hooked(side));
         }
-        // What was written there before is not told.
-        let met = self.transcripts.as_ref().is_some_and(|watch| watch.set(receipts.folders()));
         self.receipts = Some(receipts);
-        if more | met | std::mem::take(&mut self.again) {
+        if self.renew(ctx) | more | std::mem::take(&mut self.again) {
             ctx.notify(Again);
+        }
+    }
+
+    /// Says once what is in the way.
+    fn complain(&mut self, listing: &Listing) {
+        let mut told = BTreeSet::new();
+        let mut new = Vec::new();
+        for Stuck { path, why } in &listing.stuck {
+            if !self.told.contains(path) {
+                new.push(format!("{} stays where it is: {why}", path.display()));
+            }
+            told.insert(path.clone());
+        }
+        if let Some(first) = new.first() {
+            let others = if new.len() > 1 { format!(" (and {} others)", new.len() - 1) } else { String::new() };
+            self.wires.stream.warn(&format!("{first}{others}"));
+        }
+        if let Some(error) = &listing.failed {
+            self.changed = None;
+            tracing::warn!(%error, "looking into the inbox");
+            // Under no path of its own.
+            if !self.told.contains(Path::new("")) {
+                self.wires.stream.warn(&format!("what hooks bring is not taken: {error}"));
+            }
+            told.insert(PathBuf::new());
+        }
+        // What was not looked at now may be there still.
+        if listing.more || listing.failed.is_some() {
+            self.told.append(&mut told);
+        } else {
+            self.told = told;
         }
     }
 
@@ -163,9 +202,18 @@ impl Witness {
                 self.reply(message.clone(), None, true, text.clone(), Vec::new(), receipt);
             }
             // That a session began or ended was learnt; what it does, the registry says.
-            _ => return drop(tokio::task::spawn_blocking(move || forget(&entry))),
+            _ => return drop(tokio::task::spawn_blocking(self.forget(Arc::new(entry)))),
         }
         self.under_way.insert(number, Arc::new(entry));
+    }
+
+    /// Removes it, on another thread. Whether it is gone.
+    fn forget(&self, entry: Arc<Entry>) -> impl FnOnce() -> bool + Send + use<> {
+        let store = self.store.clone();
+        move || {
+            let removed = store.map_or(Ok(()), |store| inbox::remove(&store, &entry));
+            removed.inspect_err(|error| tracing::warn!(%error, "removing what a hook brought")).is_ok()
+        }
     }
 
     fn reply(
@@ -182,11 +230,6 @@ impl Witness {
     }
 }
 
-/// Whether it is gone.
-fn forget(entry: &Entry) -> bool {
-    inbox::remove(entry).inspect_err(|error| tracing::warn!(%error, "removing what a hook brought")).is_ok()
-}
-
 /// There is more to look at.
 #[derive(Message)]
 #[rtype(result = "()")]
@@ -198,10 +241,7 @@ impl Actor for Witness {
     fn started(&mut self, ctx: &mut Self::Context) {
         self.tell();
         // Before the first look: what comes after that is told.
-        if let Some(inbox) = self.watch(News::Came, ctx) {
-            inbox.set([self.wires.config().paths.spool().join(INBOX).as_path()]);
-        }
-        self.transcripts = self.watch(News::Changed, ctx);
+        self.renew(ctx);
         self.look(ctx);
     }
 }
@@ -222,7 +262,7 @@ impl Handler<ToWitness> for Witness {
             ToWitness::Taken(number) => {
                 let Some(entry) = self.under_way.get(&number).cloned() else { return };
                 // Until it is gone it is under way: else a look would take it for a new one.
-                let forgetting = tokio::task::spawn_blocking(move || forget(&entry));
+                let forgetting = tokio::task::spawn_blocking(self.forget(entry));
                 ctx.spawn(forgetting.into_actor(self).map(move |gone, act, ctx| {
                     act.under_way.remove(&number);
                     if act.more && act.under_way.is_empty() && matches!(gone, Ok(true)) {
@@ -248,9 +288,13 @@ impl Handler<Ping> for Witness {
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
         self.wires.answer_ping(NAME);
         self.pings = self.pings.wrapping_add(1);
+        if self.receipts.is_none() {
+            return;
+        }
+        let renewed = self.renew(ctx);
         let Some(receipts) = &self.receipts else { return };
         let grown = receipts.has_grown() || self.is_met(receipts);
-        if self.has_news() || grown || self.pings.is_multiple_of(LOOK_EVERY) {
+        if self.has_news() || grown || renewed || self.pings.is_multiple_of(LOOK_EVERY) {
             self.look(ctx);
         }
     }

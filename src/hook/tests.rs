@@ -88,7 +88,7 @@ fn recorded_sessions_are_followed() {
 fn of_the_bot_only_what_concerns_the_relay_is_kept() {
     let kept = |input: Value| what(Side::Bot, reply(input));
     assert_eq!(kept(json!({"text": "hello"})), None);
-    assert_eq!(kept(json!({"text": "the RELAY: x"})), None);
+    assert_eq!(kept(json!({"text": "the relay: x"})), None);
     assert_eq!(kept(json!({"files": ["/a"]})), None);
     assert!(kept(json!({"text": "RELAY:", "files": ["/a"]})).is_some());
     let refused = kept(json!({"text": "RELAY: x", "reply_to": "", "files": ["/a"]}));

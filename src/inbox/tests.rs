@@ -1,9 +1,11 @@
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
 
 use crate::config::Side;
 use crate::hook::NamedFile;
+use crate::spool::lock::{Lock, Role};
 use crate::spool::store::{CORRUPT, MAX_FILE};
 
 use super::*;
@@ -37,9 +39,14 @@ impl Home {
         }
     }
 
+    fn store(&self) -> Store {
+        Store::on(&self.spool(), RealFs)
+    }
+
     fn list(&self) -> Vec<Entry> {
-        let listing = list(&self.spool()).unwrap();
-        assert!(!listing.more && listing.put_aside.is_empty(), "{listing:?}");
+        let listing = list(&self.store());
+        let is_odd = listing.more || listing.failed.is_some();
+        assert!(!is_odd && listing.put_aside.is_empty() && listing.stuck.is_empty(), "{listing:?}");
         listing.entries
     }
 
@@ -88,8 +95,8 @@ fn what_is_put_is_listed_and_removed() {
     assert_eq!(entries.len(), 2);
     assert_eq!((&entries[0].record, &entries[0].path), (&reply("first", &[]), &path));
     assert_eq!(entries[1].record, later);
-    remove(&entries[0]).unwrap();
-    remove(&entries[0]).unwrap();
+    remove(&home.store(), &entries[0]).unwrap();
+    remove(&home.store(), &entries[0]).unwrap();
     assert_eq!(home.list().len(), 1);
 }
 
@@ -108,7 +115,7 @@ fn files_are_copied_before_the_record_is_there() {
     let read = |n: usize| fs::read(entry.copy_of(&files(&entry)[n]).unwrap()).unwrap();
     assert_eq!((read(0), read(1), read(2)), (b"one".to_vec(), Vec::new(), b"one".to_vec()));
     assert!(files(&entry)[0].bytes == 3 && files(&entry)[4].bytes > 0);
-    remove(&entry).unwrap();
+    remove(&home.store(), &entry).unwrap();
     assert!(home.names().is_empty());
 }
 
@@ -140,7 +147,7 @@ fn many_and_large_files_are_bounded_together() {
     let entry = home.list().remove(0);
     assert_eq!(files(&entry).iter().filter(|file| file.kept.is_some()).count(), MAX_FILES);
     assert_eq!(files(&entry)[MAX_FILES].why.as_deref(), Some("it is past the first 16 files of the reply"));
-    remove(&entry).unwrap();
+    remove(&home.store(), &entry).unwrap();
 
     let sparse = home.file("sparse", b"");
     fs::File::options().write(true).open(&sparse).unwrap().set_len(MAX_FILE).unwrap();
@@ -199,8 +206,8 @@ fn when_too_many_wait_new_ones_are_dropped_and_it_is_said_once() {
     let since = reply("", &[]).at;
     assert_eq!(overflow(&home.spool()).unwrap(), Some(since));
     home.put(record(What::Stopped));
-    clear_overflow(&home.spool()).unwrap();
-    clear_overflow(&home.spool()).unwrap();
+    clear_overflow(&home.store()).unwrap();
+    clear_overflow(&home.store()).unwrap();
     assert_eq!(overflow(&home.spool()).unwrap(), None);
     fs::remove_file(first).unwrap();
     fs::remove_file(home.inbox().join("2-1.json")).unwrap();
@@ -233,13 +240,95 @@ fn what_cannot_be_read_is_put_aside_and_the_rest_is_listed() {
     fs::write(at("7-escape.json"), text.replace(r#""files":[]"#, kept)).unwrap();
     fs::create_dir(at("7-escape.files")).unwrap();
     fs::create_dir_all(home.spool().join(CORRUPT).join("1-cut.json")).unwrap();
-    let listing = list(&home.spool()).unwrap();
+    let listing = list(&home.store());
     assert_eq!(listing.entries.len(), 1);
     assert_eq!(listing.put_aside.len(), 7, "{:?}", listing.put_aside);
     assert!(listing.put_aside[0].path.ends_with("corrupt/1-1-cut.json"), "{:?}", listing.put_aside[0]);
     assert!(home.spool().join(CORRUPT).join("7-escape.files").is_dir());
     assert_eq!(home.list().len(), 1, "and nothing is left of them");
     assert_eq!(home.names().len(), 1);
+}
+
+#[test]
+fn each_odd_thing_is_dealt_with_on_its_own() {
+    let home = Home::new();
+    home.put(reply("good", &[]));
+    let at = |name: &str| home.inbox().join(name);
+    let socket = std::os::unix::net::UnixListener::bind(at("0-socket.json")).unwrap();
+    let long = "0".repeat(250) + ".json";
+    fs::write(at(&long), "").unwrap();
+    let not_text = std::ffi::OsStr::from_bytes(b"0\xff.json");
+    fs::write(home.inbox().join(not_text), "").unwrap();
+    fs::create_dir(at(OVERFLOW)).unwrap();
+    let stays = home.inbox().join("0-a.files");
+    fs::create_dir(&stays).unwrap();
+    fs::write(at("0-a.json~"), "").unwrap();
+    let corrupt = home.spool().join(CORRUPT);
+    fs::create_dir_all(corrupt.join(&long)).unwrap();
+    let listing = list(&home.store());
+    assert_eq!(listing.entries.len(), 1);
+    assert!(listing.stuck.is_empty() && listing.failed.is_none(), "{listing:?}");
+    assert_eq!(listing.put_aside.len(), 5, "{listing:?}");
+    assert!(listing.put_aside.iter().all(|aside| aside.path.symlink_metadata().is_ok()));
+    assert!(corrupt.join("0-socket.json").exists() && stays.is_dir());
+    drop(socket);
+    assert_eq!(home.list().len(), 1);
+}
+
+#[test]
+fn a_record_with_the_longest_name_is_read_and_removed() {
+    let home = Home::new();
+    let path = home.put(reply("good", &[]));
+    fs::rename(path, home.inbox().join("0".repeat(250) + ".json")).unwrap();
+    remove(&home.store(), &home.list()[0]).unwrap();
+    assert!(home.list().is_empty());
+}
+
+#[test]
+fn what_cannot_be_put_aside_is_passed_over() {
+    let home = Home::new();
+    home.put(reply("good", &[]));
+    fs::write(home.inbox().join("0-x.json"), "").unwrap();
+    fs::write(home.spool().join(CORRUPT), "").unwrap();
+    let listing = list(&home.store());
+    assert_eq!((listing.entries.len(), listing.put_aside.len(), listing.stuck.len()), (1, 0, 1));
+    let stuck = &listing.stuck[0];
+    assert!(stuck.path.ends_with("0-x.json") && stuck.path.exists(), "{stuck:?}");
+    assert!(stuck.why.starts_with("it is no record: ") && stuck.why.contains("; putting it aside: "), "{stuck:?}");
+}
+
+#[test]
+fn an_inbox_that_is_gone_is_made_again_but_no_spool() {
+    let home = Home::new();
+    home.list();
+    assert!(!home.spool().exists());
+    home.put(reply("x", &[]));
+    fs::remove_dir_all(home.inbox()).unwrap();
+    home.list();
+    assert_eq!(fs::metadata(home.inbox()).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn nothing_is_changed_in_another_spool_that_lies_in_place_of_the_one_that_is_locked() {
+    let home = Home::new();
+    let away = home.0.path().join("away");
+    fs::create_dir_all(home.spool()).unwrap();
+    let lock = Lock::spool(&home.spool(), Role::Bridge).unwrap();
+    let store = Store::open_locked(&home.spool(), lock.place().unwrap()).unwrap();
+    fs::rename(home.spool(), &away).unwrap();
+    home.put(reply("theirs", &[]));
+    let _theirs = Lock::spool(&home.spool(), Role::Bridge).unwrap();
+    for name in ["0-x.json", ".new-x", OVERFLOW] {
+        fs::write(home.inbox().join(name), "").unwrap();
+    }
+    age(&home.inbox().join(".new-x"));
+    let entry = list(&store).entries.remove(0);
+    assert!(remove(&store, &entry).is_err() && clear_overflow(&store).is_err());
+    assert_eq!(home.names().len(), 4);
+    assert!(!home.spool().join(CORRUPT).exists());
+    fs::remove_dir_all(home.inbox()).unwrap();
+    assert!(list(&store).failed.is_some());
+    assert!(!home.inbox().exists());
 }
 
 #[test]
@@ -271,9 +360,9 @@ fn much_comes_in_parts() {
     }
     assert_eq!(home.list().len(), BATCH_RECORDS);
     home.put(reply("x", &[]));
-    let listing = list(&home.spool()).unwrap();
+    let listing = list(&home.store());
     assert_eq!((listing.entries.len(), listing.more), (BATCH_RECORDS, true));
-    listing.entries.iter().for_each(|entry| remove(entry).unwrap());
+    listing.entries.iter().for_each(|entry| remove(&home.store(), entry).unwrap());
     assert_eq!(home.list().len(), 1);
 }
 
@@ -286,9 +375,9 @@ fn an_inbox_that_is_no_folder_is_left_alone() {
     symlink(&elsewhere, home.inbox()).unwrap();
     let error = put(&home.spool(), reply("x", &[])).unwrap_err();
     assert!(error.to_string().ends_with("relay/inbox: it is not a folder"), "{error}");
-    assert!(list(&home.spool()).is_err());
+    assert!(list(&home.store()).failed.is_some());
     assert!(fs::read_dir(&elsewhere).unwrap().next().is_none());
     fs::remove_file(home.inbox()).unwrap();
     fs::write(home.inbox(), "").unwrap();
-    assert!(put(&home.spool(), reply("x", &[])).is_err() && list(&home.spool()).is_err());
+    assert!(put(&home.spool(), reply("x", &[])).is_err() && list(&home.store()).failed.is_some());
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anna_relay::config::Side;
 use anna_relay::hook::{self, What};
 use anna_relay::inbox::{self, Entry};
+use anna_relay::spool::{RealFs, Store};
 use serde_json::{Value, json};
 
 use crate::harness::{World, files_below};
@@ -39,8 +40,8 @@ fn silent(output: Output) {
 }
 
 fn listed(world: &World) -> Vec<Entry> {
-    let listing = inbox::list(&world.spool()).unwrap();
-    assert!(listing.put_aside.is_empty(), "{listing:?}");
+    let listing = inbox::list(&Store::on(&world.spool(), RealFs));
+    assert!(listing.put_aside.is_empty() && listing.failed.is_none(), "{listing:?}");
     listing.entries
 }
 
@@ -219,7 +220,7 @@ fn a_hook_that_is_killed_leaves_no_half_record() {
             for file in files {
                 assert_eq!(std::fs::metadata(entry.copy_of(file).unwrap()).unwrap().len(), 8 << 20);
             }
-            inbox::remove(&entry).unwrap();
+            inbox::remove(&Store::on(&world.spool(), RealFs), &entry).unwrap();
             whole += 1;
         }
     }

@@ -1,5 +1,14 @@
 //! What hooks bring: taken once, whatever the websocket brought, whether or not a bridge ran.
 
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use anna_relay::control::client::Client;
+use anna_relay::control::wire::Command;
+use anna_relay::spool::Store;
+use anna_relay::spool::lock::{Lock, Role};
+
 use crate::claude::{edit, inbox_empties, message, nothing_is_left, quick, reply};
 use crate::harness::{World, files_below, wait};
 
@@ -252,4 +261,105 @@ fn a_full_inbox_is_told_once_and_a_record_that_makes_no_sense_is_put_aside() {
         assert!(world.spool().join("corrupt").join(name).is_file());
     }
     assert_eq!(warnings.len(), 3, "{warnings:?}");
+}
+
+#[test]
+fn odd_things_in_the_inbox_are_told_once_and_keep_nothing_up() {
+    let mut world = world();
+    world.start_online();
+    let inbox = world.spool().join("inbox");
+    std::fs::write(inbox.join("0-a.json"), "{").unwrap();
+    let _socket = UnixListener::bind(inbox.join("0-socket.json")).unwrap();
+    std::fs::write(inbox.join("0".repeat(250) + ".json"), "{").unwrap();
+    reply(&world, "bot", &message(0, 1), "RELAY: first", None, &[]);
+    world.brain_gets(|all| all.len() == 1);
+    nothing_is_left(&world);
+    assert_eq!(lines(&world, "put aside as"), 3, "{}", world.stream());
+    // No more can be put aside.
+    let corrupt = world.spool().join("corrupt");
+    std::fs::remove_dir_all(&corrupt).unwrap();
+    std::fs::write(&corrupt, "").unwrap();
+    std::fs::write(inbox.join("0-b.json"), "{").unwrap();
+    for n in 2..=4 {
+        reply(&world, "bot", &message(0, n), &format!("RELAY: again {n}"), None, &[]);
+        world.brain_gets(|all| all.len() == n);
+    }
+    assert_eq!(lines(&world, "0-b.json stays where it is"), 1, "{}", world.stream());
+}
+
+#[test]
+fn an_inbox_that_is_no_folder_is_told_once() {
+    let mut world = world();
+    world.start_online();
+    let inbox = world.spool().join("inbox");
+    std::fs::remove_dir(&inbox).unwrap();
+    // The bridge may be making it anew.
+    wait("a file to be in its place", || {
+        std::fs::remove_dir(&inbox).unwrap_or_default();
+        std::fs::File::create_new(&inbox).ok()
+    });
+    world.wait_stream("what hooks bring is not taken");
+    barrier(&world);
+    std::fs::remove_file(&inbox).unwrap();
+    reply(&world, "bot", &message(0, 1), "RELAY: water the plants", None, &[]);
+    world.brain_gets(|all| all.iter().any(|one| one.text.contains("water the plants")));
+    assert_eq!(lines(&world, "what hooks bring is not taken"), 1, "{}", world.stream());
+}
+
+/// All that lies there, with its content.
+fn contents(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    files_below(dir).into_iter().map(|name| (name.clone(), std::fs::read(dir.join(name)).unwrap())).collect()
+}
+
+#[test]
+fn another_spool_in_place_of_ours_is_left_alone_until_ours_is_back() {
+    let mut world = world();
+    world.start_online();
+    let [away, theirs] = ["away", "theirs"].map(|name| world.dir.path().join(name));
+    let other = Store::open(&theirs).unwrap();
+    let _lock = Lock::spool(other.root(), Role::Bridge).unwrap();
+    std::fs::rename(world.spool(), &away).unwrap();
+    std::fs::rename(&theirs, world.spool()).unwrap();
+    reply(&world, "bot", &message(0, 1), "RELAY: theirs", None, &[]);
+    reply(&world, "brain", &message(0, 2), "theirs too", None, &[]);
+    std::fs::write(world.spool().join("inbox/0-junk.json"), "junk").unwrap();
+    let before = contents(&world.spool());
+    // The next one does not take it for its own either.
+    for n in 1..=2 {
+        let ask = |command| Client::connect(&away).unwrap().unwrap().ask(command).unwrap();
+        ask(Command::Fault { actor: "witness".into(), how: "panic".into() });
+        wait("the Witness to be started again", || {
+            let status = ask(Command::Status);
+            let actors = status["actors"].as_array().unwrap();
+            let one = actors.iter().find(|actor| actor["name"] == "witness").unwrap();
+            (one["restarts"] == n && one["state"] == "running").then_some(())
+        });
+    }
+    assert_eq!(contents(&world.spool()), before);
+    std::fs::rename(world.spool(), &theirs).unwrap();
+    std::fs::rename(&away, world.spool()).unwrap();
+    reply(&world, "bot", &message(0, 3), "RELAY: ours", None, &[]);
+    world.brain_gets(|all| all.iter().any(|one| one.text.contains("ours")));
+    nothing_is_left(&world);
+    assert_eq!(contents(&theirs), before);
+    assert_eq!(lines(&world, "theirs"), 0, "{}", world.stream());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_inbox_made_anew_is_watched() {
+    let mut world = World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "3600000");
+    world.start_online();
+    let inbox = world.spool().join("inbox");
+    let is_private = || std::fs::metadata(&inbox).is_ok_and(|meta| meta.permissions().mode() & 0o777 == 0o700);
+    std::fs::remove_dir(&inbox).unwrap();
+    wait("the inbox to be made again", || is_private().then_some(()));
+    reply(&world, "bot", &message(0, 1), "RELAY: water plant 1", None, &[]);
+    world.brain_gets(|all| all.len() == 1);
+    inbox_empties(&world);
+    std::fs::rename(&inbox, world.dir.path().join("moved")).unwrap();
+    for n in 2..=3 {
+        reply(&world, "bot", &message(0, n), &format!("RELAY: water plant {n}"), None, &[]);
+        world.brain_gets(|all| all.len() == n);
+    }
 }

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use anna_relay::control::client::Client;
+use anna_relay::control::wire::Command;
+
 use crate::claude::{inbox_empties, message, nothing_is_left, quick, reply};
 use crate::harness::{World, wait};
 use crate::supervision::{fault, wait_restarts};
@@ -79,4 +82,39 @@ fn records_outlive_falls_of_the_guard() {
 #[test]
 fn records_outlive_falls_of_the_witness() {
     outlive("witness");
+}
+
+/// How many of its open files are watches.
+#[cfg(target_os = "linux")]
+fn watches(world: &World) -> usize {
+    let open = std::fs::read_dir(format!("/proc/{}/fd", world.pid())).unwrap();
+    let names = open.filter_map(|one| std::fs::read_link(one.unwrap().path()).ok());
+    names.filter(|name| name.to_string_lossy().contains("inotify")).count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn watches_that_could_not_be_had_are_had_later() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let mut world = world();
+    world.start_online();
+    wait("the watches", || (watches(&world) == 2).then_some(()));
+    let mut client = Client::connect(&world.spool()).unwrap().unwrap();
+    client.ask(Command::Status).unwrap();
+    // No more files may be opened.
+    let pid = Pid::from_raw(world.pid().try_into().unwrap());
+    let before = rustix::process::getrlimit(Resource::Nofile);
+    prlimit(pid, Resource::Nofile, Rlimit { current: Some(3), ..before }).unwrap();
+    client.ask(Command::Fault { actor: "witness".into(), how: "panic".into() }).unwrap();
+    wait("the Witness to be started again", || {
+        let status = client.ask(Command::Status).unwrap();
+        let actors = status["actors"].as_array().unwrap();
+        let one = actors.iter().find(|actor| actor["name"] == "witness").unwrap();
+        (one["restarts"] == 1 && one["state"] == "running").then_some(())
+    });
+    assert_eq!(watches(&world), 0);
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    wait("the watches", || (watches(&world) == 2).then_some(()));
+    reply(&world, "bot", &message(0, 1), "RELAY: water the plants", None, &[]);
+    world.brain_gets(|all| all.len() == 1);
 }

@@ -19,14 +19,31 @@ use super::Witness;
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Witness {
-    /// A watch that has it look when there is something to see; none is had where it looks at the tick only.
-    pub(super) fn watch(&self, news: News, ctx: &mut Context<Self>) -> Option<Rc<Watch>> {
-        let watch = Watch::new(news).inspect_err(|error| tracing::debug!(%error, "watching folders")).ok()?;
-        let watch = Rc::new(watch);
-        self.wait_for(Rc::clone(&watch), news, Instant::now(), ctx);
-        Some(watch)
+    /// Watches the folders that are there now, with watches that could not be had before, if they can be now. Whether one
+    /// was not watched: what happened there was not told.
+    pub(super) fn renew(&mut self, ctx: &mut Context<Self>) -> bool {
+        for news in [News::Came, News::Changed] {
+            if self.watch(news).is_none() {
+                let watch = Watch::new(news).inspect_err(|error| tracing::debug!(%error, "watching folders"));
+                let Ok(watch) = watch.map(Rc::new) else { continue };
+                self.wait_for(Rc::clone(&watch), news, Instant::now(), ctx);
+                *self.watch(news) = Some(watch);
+            }
+        }
+        let inbox = self.wires.config().paths.spool().join(INBOX);
+        let came = self.came.as_ref().is_some_and(|watch| watch.set([inbox.as_path()]));
+        let (Some(receipts), Some(watch)) = (&self.receipts, &self.changes) else { return came };
+        watch.set(receipts.folders()) | came
     }
 
+    fn watch(&mut self, news: News) -> &mut Option<Rc<Watch>> {
+        match news {
+            News::Came => &mut self.came,
+            News::Changed => &mut self.changes,
+        }
+    }
+
+    /// Has it look when the watch tells of something.
     fn wait_for(&self, watch: Rc<Watch>, news: News, earliest: Instant, ctx: &mut Context<Self>) {
         let waiting = async move { watch.told(earliest).await.map(|()| watch) };
         ctx.spawn(waiting.into_actor(self).map(move |told, act, ctx| match told {
@@ -38,7 +55,10 @@ impl Witness {
                 }
                 act.wait_for(watch, news, Instant::now() + pause, ctx);
             }
-            Err(error) => tracing::debug!(%error, "watching folders"),
+            Err(error) => {
+                tracing::debug!(%error, "watching folders");
+                *act.watch(news) = None;
+            }
         }));
     }
 
