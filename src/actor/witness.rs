@@ -121,6 +121,10 @@ impl Witness {
         };
         self.store = Some(store);
         self.complain(&listing);
+        if !listing.put_aside.is_empty() {
+            // To have it counted.
+            self.wires.queue.send(ToQueue(Event::Tick));
+        }
         let fresh = |entry: &Entry| !self.under_way.values().any(|known| known.path == entry.path);
         let entries: Vec<Entry> = listing.entries.into_iter().filter(fresh).collect();
         self.more = listing.more;
