@@ -87,14 +87,18 @@ pub fn answer(world: &World, asked: &[Received]) {
     world.empty();
 }
 
-/// Each way with nothing else to do: blocks of floors and hand-offs in turn, with quiet between the blocks.
+/// Each way with nothing else to do: blocks of floors and hand-offs in turn, with quiet between the blocks. The first
+/// blocks only wake the machine, and are not counted.
 pub fn one_at_a_time(run: &mut Run) {
-    let (blocks, n) = run.pick((30, 16), (1, 2));
+    let (first, blocks, n) = run.pick((12, 30, 16), (0, 1, 2));
     let (world, text) = (World::online(), "x".repeat(1_000));
     let mut floor = Floor::new(world.dir.path());
     let (mut to_brain, mut to_bot) = (Way::default(), Way::default());
     let (mut like_asked, mut like_told) = (text.clone(), text.clone());
-    for _ in 0..blocks {
+    for block in 0..first + blocks {
+        if block == first {
+            (to_brain, to_bot) = (Way::default(), Way::default());
+        }
         let mut way = Way::default();
         let before = || way.floor.push(take(&mut floor, &world.brain, &like_asked));
         let asked = there(&world, &text, n + WARM, &mut way.ours, before);
