@@ -219,9 +219,9 @@ fn reload(flag: Option<&Path>, wires: &Wires, supervisor: &Addr<Supervisor>) {
     let old = wires.config();
     match read_again(flag) {
         Err(error) => {
-            let hint = error.advice().map(|hint| format!("; {hint}")).unwrap_or_default();
-            tracing::error!("reading the configuration again; the old one stays in force: {error}{hint}");
-            wires.stream.warn(&format!("the configuration cannot be used, the old one stays in force: {error}{hint}"));
+            let why = error.with_advice();
+            tracing::error!("reading the configuration again; the old one stays in force: {why}");
+            wires.stream.warn(&format!("the configuration cannot be used, the old one stays in force: {why}"));
         }
         Ok(mut new) => {
             let kept = changed_needing_restart(&old, &new);

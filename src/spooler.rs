@@ -128,7 +128,6 @@ impl<F: Fs> Spooler<F> {
         for event in events {
             self.step(event, now);
         }
-        self.see_corrupt();
         Outcome {
             effects: std::mem::take(&mut self.effects),
             wake_at: self.queue.wake_at(now).into_iter().chain(self.deferred.look_again_at()).min(),
@@ -147,6 +146,7 @@ impl<F: Fs> Spooler<F> {
                     self.step(Event::Reply(reply), now);
                 }
                 self.see_pause_file(now);
+                self.see_corrupt();
                 self.retry_disk(now);
                 if !self.closed.counted {
                     self.list_closed();

@@ -14,7 +14,7 @@ use crate::error::{During, Error, Result};
 use crate::hook::{NamedFile, Record, VERSION, What};
 use crate::queue::Incoming;
 use crate::spool::document::is_its_own_fault;
-use crate::spool::recover::Quarantined;
+use crate::spool::recover::{MAX_CORRUPT_NAME, Quarantined};
 use crate::spool::store::{CORRUPT, INBOX, Store};
 use crate::spool::{Fs, RealFs};
 
@@ -26,8 +26,6 @@ pub const BATCH_RECORDS: usize = 256;
 pub const BATCH_BYTES: u64 = 64 * 1024 * 1024;
 /// What is unfinished for this long will not be finished: a hook has seconds.
 const STALE: Duration = Duration::from_secs(3600);
-/// The longest name, in bytes, that is kept in `corrupt/`: file systems take 255, and a number may come before.
-const MAX_NAME: usize = 240;
 
 /// A record that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,7 +254,7 @@ fn set_aside(store: &Store, path: &Path, name: &str) -> io::Result<Option<PathBu
     if !fs::symlink_metadata(&corrupt)?.is_dir() {
         return Err(io::Error::new(io::ErrorKind::NotADirectory, "`corrupt` is not a folder"));
     }
-    let is_fit = (1..=MAX_NAME).contains(&name.len());
+    let is_fit = (1..=MAX_CORRUPT_NAME).contains(&name.len());
     let name = if is_fit { name.to_owned() } else { format!("{}{RECORD}", Uuid::now_v7()) };
     let mut to = corrupt.join(&name);
     let mut n = 0;

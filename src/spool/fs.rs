@@ -109,7 +109,7 @@ impl Fs for RealFs {
     }
 
     fn changed(&self, path: &Path) -> Option<SystemTime> {
-        std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok()
+        std::fs::metadata(path).and_then(|meta| meta.modified()).ok()
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {

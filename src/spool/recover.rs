@@ -13,8 +13,8 @@ use super::document::{id_of, is_its_own_fault, parse};
 use super::fs::Fs;
 use super::store::{CORRUPT, MEND, Placed, Store, TMP};
 
-/// The longest name, in bytes, that is kept in `corrupt/`: file systems take 255, and a number may follow.
-const MAX_CORRUPT_NAME: usize = 240;
+/// The longest name, in bytes, that is kept in `corrupt/`: file systems take 255, and a number may come with it.
+pub(crate) const MAX_CORRUPT_NAME: usize = 240;
 
 /// Something that could not be read, and was put aside.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use crate::config::Side;
 use crate::port::registry;
 use crate::receipts::Receipts;
 use crate::spool::store::INBOX;
+use crate::spool::{Fs, RealFs};
 use crate::watch::{News, Watch};
 
 use super::Witness;
@@ -72,7 +73,7 @@ impl Witness {
     /// Whether something has come into the inbox since the last look.
     pub(super) fn has_news(&mut self) -> bool {
         let inbox = self.wires.config().paths.spool().join(INBOX);
-        let changed = std::fs::metadata(inbox).and_then(|meta| meta.modified()).ok();
+        let changed = RealFs.changed(&inbox);
         let is_news = self.changed != changed;
         self.changed = changed.filter(|at| registry::is_settled(*at));
         is_news
