@@ -14,8 +14,8 @@ use time::OffsetDateTime;
 pub(super) const RETRY: Duration = Duration::from_secs(5);
 
 /// How long lines are gathered before they are written: what they tell of is going on just now, and has the processor to
-/// itself.
-const GATHER: Duration = Duration::from_millis(3);
+/// itself. A push is made within a fraction of this; nobody reads the stream as fast.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// What the handles and the writer share.
 #[derive(Debug)]

@@ -274,6 +274,8 @@ fn odd_things_in_the_inbox_are_told_once_and_keep_nothing_up() {
     reply(&world, "bot", &message(0, 1), "RELAY: first", None, &[]);
     world.brain_gets(|all| all.len() == 1);
     nothing_is_left(&world);
+    // The stream is written by a thread of its own.
+    wait("all three to be told", || (lines(&world, "put aside as") >= 3).then_some(()));
     assert_eq!(lines(&world, "put aside as"), 3, "{}", world.stream());
     // No more can be put aside.
     let corrupt = world.spool().join("corrupt");
