@@ -27,7 +27,7 @@
 //!
 //! | step | system calls | a crash after it leaves |
 //! |---|---|---|
-//! | 1 | create and write `tmp/<id>.<rev>`, fsync it | the old state; `tmp/` is swept |
+//! | 1 | write `tmp/<id>.<rev>`, fsync it; where there was time before, into a file that was made without a name, and is given it after the fsync | the old state; `tmp/` is swept |
 //! | 2 | if it lies in `done/` or `failed/` and belongs elsewhere: rename it, as it is, to that folder | the old state, in the wrong folder: the next start moves it back |
 //! | 3 | give the file that is replaced next a second name, `tmp/<id>.<rev>.old`, so that it is freed only later | the same; `tmp/` is swept |
 //! | **4** | **rename `tmp/<id>.<rev>` to `<id>.json` in the folder the hand-off lies in now (a new one: where it belongs)** | **the new state** |
@@ -41,6 +41,7 @@
 //! steps are done. A start reads the open folders only: hence step 2, so that nothing left to do hides in the others.
 
 mod attach;
+mod blank;
 pub mod closed;
 pub mod document;
 mod folders;

@@ -112,6 +112,17 @@ impl<F: Fs> Spooler<F> {
         self.queue.set_issuer(issuer);
     }
 
+    /// Whether nothing can be made ready for the next write.
+    #[must_use]
+    pub fn is_prepared(&self) -> bool {
+        self.store.is_prepared()
+    }
+
+    /// Makes it ready.
+    pub fn prepare(&self) {
+        self.store.prepare();
+    }
+
     /// Whether there is something to do once there is time.
     #[must_use]
     pub fn is_untidy(&self) -> bool {

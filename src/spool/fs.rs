@@ -2,6 +2,7 @@
 //! tests can stop, fail or reorder them one by one.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -9,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::OFlags;
+#[cfg(target_os = "linux")]
+use rustix::fs::{AtFlags, CWD};
 
 /// The largest hand-off file that is read. A frame has at most 128 MiB, and JSON can make six bytes of one.
 pub const MAX_DOCUMENT: u64 = 1 << 30;
@@ -16,12 +19,21 @@ pub const MAX_DOCUMENT: u64 = 1 << 30;
 /// What the spool needs of a file system.
 pub trait Fs: Send + Sync + 'static {
     /// A file being written.
-    type File;
+    type File: fmt::Debug + Send;
 
     /// Makes a folder with mode 0700, and those above it, if it is not there.
     fn make_dir(&self, path: &Path) -> io::Result<()>;
     /// Creates a file with mode 0600; one that is there already is an error.
     fn create(&self, path: &Path) -> io::Result<Self::File>;
+    /// Creates a file with mode 0600 that has no name, where that folder is; closed without one it is gone. Not every
+    /// file system can.
+    fn create_nameless(&self, _: &Path) -> io::Result<Self::File> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Gives a file without a name one that nothing has.
+    fn name(&self, _: &Self::File, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Writes all of it.
     fn write(&self, file: &mut Self::File, bytes: &[u8]) -> io::Result<()>;
     /// Brings a file's content to the disk.
@@ -70,6 +82,20 @@ impl Fs for RealFs {
 
     fn create(&self, path: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn create_nameless(&self, folder: &Path) -> io::Result<File> {
+        let flags = OFlags::TMPFILE.bits().cast_signed();
+        OpenOptions::new().write(true).mode(0o600).custom_flags(flags).open(folder)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn name(&self, file: &File, path: &Path) -> io::Result<()> {
+        use std::os::fd::AsRawFd;
+        // By way of /proc, for to name a bare descriptor needs a privilege.
+        let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Ok(rustix::fs::linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
 
     fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {

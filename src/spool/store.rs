@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use crate::handoff::life::State;
 use crate::handoff::{HandOff, Id};
 
+use super::blank::Blank;
 use super::document::{id_of, parse};
 use super::fs::{Fs, RealFs};
 use super::lock::Place;
@@ -43,6 +44,8 @@ pub struct Placed(pub State);
 pub struct Store<F: Fs = RealFs> {
     root: PathBuf,
     fs: F,
+    /// What the next file is written into.
+    pub(super) blank: Mutex<Blank<F::File>>,
     /// What was replaced and is freed later.
     pub(super) replaced: Mutex<VecDeque<PathBuf>>,
     /// The lock that this process holds on it, where that may get lost: nothing is written without it.
@@ -52,7 +55,7 @@ pub struct Store<F: Fs = RealFs> {
 impl<F: Fs> Store<F> {
     /// A spool whose folders are there already.
     pub fn on(root: &Path, fs: F) -> Self {
-        Store { root: root.to_owned(), fs, replaced: Mutex::default(), lock: None }
+        Store { root: root.to_owned(), fs, blank: Mutex::default(), replaced: Mutex::default(), lock: None }
     }
 
     /// Where it lies.
@@ -109,15 +112,7 @@ impl<F: Fs> Store<F> {
         let mut bytes = Vec::with_capacity(texts + texts / 8 + 4096);
         serde_json::to_writer(&mut bytes, h)?;
         bytes.push(b'\n');
-        let mut file = match self.fs.create(path) {
-            // A write that failed, and then could not be cleared away.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.fs.remove(path).and_then(|()| self.fs.create(path))
-            }
-            created => created,
-        }
-        .on(path)?;
-        self.fs.write(&mut file, &bytes).and_then(|()| self.fs.sync(&file)).on(path)?;
+        self.write_new(path, &bytes).on(path)?;
         Ok(bytes.len())
     }
 

@@ -34,12 +34,15 @@ fn tree(store: &Store) -> Vec<String> {
 fn folders_and_files_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let (_dir, store) = open();
-    let mut h = hand_off();
+    store.prepare();
+    let (mut h, mut other) = (hand_off(), hand_off());
     store.put(&mut h, None).unwrap();
+    store.put(&mut other, None).unwrap();
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(store.root()), 0o700);
     assert_eq!(mode(&store.dir("new")), 0o700);
     assert_eq!(mode(&store.path(State::New, h.id)), 0o600);
+    assert_eq!(mode(&store.path(State::New, other.id)), 0o600);
 }
 
 #[test]
@@ -53,6 +56,30 @@ fn a_hand_off_is_in_one_folder_at_a_time() {
     store.tidy();
     assert_eq!(tree(&store), [format!("brain/{}.json", h.id)]);
     assert_eq!(store.load(h.id, &State::ALL).unwrap(), Some((h, State::Brain)));
+}
+
+#[test]
+fn a_file_made_beforehand_has_no_name_until_it_is_whole() {
+    let (_dir, store) = open();
+    for n in 0..3 {
+        assert!(!store.is_prepared());
+        store.prepare();
+        assert!(store.is_prepared() && tree(&store).len() == n, "{:?}", tree(&store));
+        let mut h = hand_off();
+        store.put(&mut h, None).unwrap();
+        assert_eq!(store.load(h.id, &[State::New]).unwrap(), Some((h, State::New)));
+    }
+}
+
+#[test]
+fn where_none_can_be_made_it_is_not_tried_again_until_one_was_needed() {
+    let (_dir, store) = open();
+    std::fs::remove_dir(store.dir(TMP)).unwrap();
+    store.prepare();
+    assert!(store.is_prepared());
+    std::fs::create_dir(store.dir(TMP)).unwrap();
+    store.put(&mut hand_off(), None).unwrap();
+    assert!(!store.is_prepared());
 }
 
 #[test]

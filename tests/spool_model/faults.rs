@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::sim::{EIO, EMFILE, ENOSPC, EROFS};
-use super::transitions::TRANSITIONS;
+use super::transitions::transitions;
 use super::world::{Said, World};
 
 /// Before which call a transition is stopped: after the commit point, mostly.
@@ -31,10 +31,10 @@ fn goes_on(mut world: World) {
 #[test]
 fn a_call_that_fails_loses_nothing() {
     let mut points = 0;
-    for (name, before, transition) in TRANSITIONS {
+    for (prepares, (name, before, transition)) in transitions() {
         for (errno, error) in ERRORS {
             for n in 0..60 {
-                let mut world = World::new();
+                let mut world = World::new(prepares);
                 let id = before(&mut world);
                 let calls = world.fs.calls();
                 world.fs.fail_after(n, errno);
@@ -55,9 +55,9 @@ fn a_call_that_fails_loses_nothing() {
 
 #[test]
 fn a_disk_that_goes_on_failing_loses_nothing_and_says_so_once() {
-    for (name, before, transition) in TRANSITIONS {
+    for (prepares, (name, before, transition)) in transitions() {
         for (errno, error) in ERRORS {
-            let mut world = World::new();
+            let mut world = World::new(prepares);
             let id = before(&mut world);
             let _said = Said(format!("{name}, on a disk that fails with {error}"));
             world.fs.break_with(Some(errno));
@@ -76,8 +76,8 @@ fn a_disk_that_goes_on_failing_loses_nothing_and_says_so_once() {
 #[test]
 fn a_start_on_a_disk_that_fails_loses_nothing() {
     let mut starts = 0;
-    for (name, before, transition) in TRANSITIONS {
-        let mut crashed = World::new();
+    for (prepares, (name, before, transition)) in transitions() {
+        let mut crashed = World::new(prepares);
         let id = before(&mut crashed);
         crashed.fs.crash_after(STOP);
         transition(&mut crashed, id);

@@ -200,8 +200,12 @@ proptest! {
         ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_whatever_happens(actions in proptest::collection::vec(action(), 1..150)) {
-        let mut run = Run { world: World::new(), ids: Vec::new(), said: HashMap::new(), messages: 0, cut: None };
+    fn nothing_is_lost_whatever_happens(
+        actions in proptest::collection::vec(action(), 1..150),
+        prepares in any::<bool>(),
+    ) {
+        let world = World::new(prepares);
+        let mut run = Run { world, ids: Vec::new(), said: HashMap::new(), messages: 0, cut: None };
         for action in actions {
             run.act(action);
             run.check();

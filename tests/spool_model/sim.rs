@@ -205,6 +205,16 @@ impl Disk {
         if there { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
+    fn give_name(&mut self, inode: usize, path: &Path) -> io::Result<()> {
+        self.require_dir(path)?;
+        if self.files.contains_key(path) || self.dirs.contains(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.files.insert(path.to_owned(), inode);
+        self.log(Op::Link { path: path.to_owned(), inode });
+        Ok(())
+    }
+
     fn after_power_cut(&self, choose: Choose<'_>) -> (BTreeSet<PathBuf>, BTreeMap<PathBuf, usize>, Vec<Inode>) {
         let (mut dirs, mut files) = (self.base_dirs.clone(), self.base_files.clone());
         for Logged { op, from_synced, to_synced } in &self.log {
@@ -265,15 +275,26 @@ impl Fs for SimFs {
     fn create(&self, path: &Path) -> io::Result<SimFile> {
         let mut disk = self.disk();
         disk.call(Call::Create)?;
-        disk.require_dir(path)?;
-        if disk.files.contains_key(path) || disk.dirs.contains(path) {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
         let inode = disk.inodes.len();
+        disk.give_name(inode, path)?;
         disk.inodes.push(Inode::default());
-        disk.files.insert(path.to_owned(), inode);
-        disk.log(Op::Link { path: path.to_owned(), inode });
         Ok(SimFile(inode))
+    }
+
+    fn create_nameless(&self, folder: &Path) -> io::Result<SimFile> {
+        let mut disk = self.disk();
+        disk.call(Call::Create)?;
+        if !disk.dirs.contains(folder) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        disk.inodes.push(Inode::default());
+        Ok(SimFile(disk.inodes.len() - 1))
+    }
+
+    fn name(&self, file: &SimFile, path: &Path) -> io::Result<()> {
+        let mut disk = self.disk();
+        disk.call(Call::Change)?;
+        disk.give_name(file.0, path)
     }
 
     fn write(&self, file: &mut SimFile, bytes: &[u8]) -> io::Result<()> {
@@ -323,14 +344,8 @@ impl Fs for SimFs {
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut disk = self.disk();
         disk.call(Call::Change)?;
-        disk.require_dir(to)?;
-        if disk.files.contains_key(to) {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
         let inode = *disk.files.get(from).ok_or(io::ErrorKind::NotFound)?;
-        disk.files.insert(to.to_owned(), inode);
-        disk.log(Op::Link { path: to.to_owned(), inode });
-        Ok(())
+        disk.give_name(inode, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

@@ -81,8 +81,12 @@ fn cancelled(world: &mut World) -> Id {
     id
 }
 
-/// All of them.
-pub const TRANSITIONS: &[Transition] = &[
+/// All of them, of a relay that has made a file before each write, and of one that had no time to.
+pub fn transitions() -> impl Iterator<Item = (bool, Transition)> {
+    [true, false].into_iter().flat_map(|prepares| TRANSITIONS.iter().map(move |transition| (prepares, *transition)))
+}
+
+const TRANSITIONS: &[Transition] = &[
     (
         "accept",
         |_| Id::now(),

@@ -59,6 +59,8 @@ pub struct World {
     lives: u64,
     /// What the closed folders held when they were listed: told only after what happens next.
     listed: Option<Result<Listed, Error>>,
+    /// Whether each write finds a file made for it.
+    prepares: bool,
 }
 
 /// Where the spool is.
@@ -74,8 +76,8 @@ fn settings() -> Settings {
 }
 
 impl World {
-    /// A new spool, and a relay on it.
-    pub fn new() -> Self {
+    /// A new spool, and a relay on it; whether it has time to make a file before each write.
+    pub fn new(prepares: bool) -> Self {
         let folders = ["", "new", "brain", "out", "done", "failed", "corrupt", "tmp", "files"];
         let fs =
             SimFs::with_dirs(folders.map(|name| Path::new(ROOT).join(name)).map(|path| path.components().collect()));
@@ -94,6 +96,7 @@ impl World {
             next: 0,
             lives: 0,
             listed: None,
+            prepares,
         };
         assert!(world.open(), "a new spool");
         world
@@ -146,6 +149,7 @@ impl World {
             next: self.next,
             lives: self.lives,
             listed: None,
+            prepares: self.prepares,
         }
     }
 
@@ -162,6 +166,9 @@ impl World {
         // There is time.
         if let Some(spooler) = &self.spooler {
             spooler.tidy();
+            if self.prepares && !spooler.is_prepared() {
+                spooler.prepare();
+            }
         }
     }
 

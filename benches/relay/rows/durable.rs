@@ -13,7 +13,7 @@ use crate::table::Goal;
 use crate::world::{PROGRAM, World, wait};
 
 /// The calls that say whether it is.
-const CALLS: &str = "trace=fsync,fdatasync,mkdir,mkdirat,rename,renameat,renameat2,write,writev,sendto,sendmsg";
+const CALLS: &str = "trace=fsync,fdatasync,linkat,mkdir,mkdirat,rename,renameat,renameat2,write,writev,sendto,sendmsg";
 /// Of a whole round: two durable creations, of two each.
 const FLOOR: f64 = 4.0;
 
@@ -90,12 +90,21 @@ fn check<'a>(lines: impl Iterator<Item = &'a str>, spool: &Path) -> (usize, usiz
         };
         let Some((name, about)) = call.split_once('(').filter(|_| call.ends_with("= 0")) else { continue };
         if name == "fsync" || name == "fdatasync" {
-            let path = about.split(['<', '>']).nth(1).unwrap_or_default().to_owned();
+            let (descriptor, path) = about.split_once('<').unwrap();
+            let path = path.split('>').next().unwrap_or_default().to_owned();
             owed.retain(|there: &String| there.rsplit_once('/').is_none_or(|(folder, _)| folder != path));
-            synced.insert(path);
+            // One without a name: it gets that by its descriptor.
+            let nameless = path.starts_with(&format!("{spool}tmp/#"));
+            synced.insert(if nameless { format!("/proc/self/fd/{descriptor}") } else { path });
             continue;
         }
         let paths: Vec<&str> = about.split('"').skip(1).step_by(2).collect();
+        if name == "linkat" {
+            if synced.remove(paths[0]) {
+                synced.insert(paths[1].to_owned());
+            }
+            continue;
+        }
         // What lies in the spool's folder itself is no hand-off's.
         let place = paths.last().copied().unwrap_or_default();
         if place.rsplit_once('/').is_none_or(|(folder, _)| !folder.starts_with(&spool)) {

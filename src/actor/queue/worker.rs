@@ -25,6 +25,9 @@ const BUNDLE: usize = 64;
 /// How old may be what the Queue shows of how things stand.
 const STALE: Duration = Duration::from_millis(100);
 
+/// After so long without an event there is time to make the next write ready: what the last one was for is posted.
+const LULL: Duration = Duration::from_micros(500);
+
 /// After so long without an event there is time to tidy up.
 const REST: Duration = Duration::from_millis(250);
 
@@ -141,14 +144,19 @@ impl Worker {
                 return Some(event);
             }
             let wait = wake_at.map(|at| at.saturating_sub(self.clock.now().mono));
-            let rest = spooler.is_untidy().then_some(REST);
-            let came = match wait.into_iter().chain(rest).min() {
+            let chore = match (spooler.is_prepared(), spooler.is_untidy()) {
+                (false, _) => Some(LULL),
+                (true, untidy) => untidy.then_some(REST),
+            };
+            let chore = chore.filter(|after| wait.is_none_or(|wait| wait > *after));
+            let came = match chore.or(wait) {
                 Some(wait) => self.inbox.recv_timeout(wait),
                 None => self.inbox.recv().map_err(RecvTimeoutError::from),
             };
             match came {
                 Ok(event) => self.pending.extend([event], self.clock.now()),
-                Err(RecvTimeoutError::Timeout) if wait.is_none_or(|wait| wait > REST) => spooler.tidy(),
+                Err(RecvTimeoutError::Timeout) if chore == Some(LULL) => spooler.prepare(),
+                Err(RecvTimeoutError::Timeout) if chore == Some(REST) => spooler.tidy(),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
