@@ -14,6 +14,8 @@ use tokio::time::Instant;
 /// The time between two beats: four coarse slots of tokio's wheel, of 64 times 64 ms. Each wakes a machine that may have
 /// nothing else to do.
 pub const BEAT: Duration = Duration::from_millis(4 * 64 * 64);
+/// So many beats apart are those at which is done what can wait so long, the longest first.
+const FAR: [u32; 3] = [18, 6, 1];
 static START: OnceLock<Instant> = OnceLock::new();
 
 /// Counts the beats from now: the runtime is made next.
@@ -21,7 +23,8 @@ pub fn start() {
     START.get_or_init(Instant::now);
 }
 
-/// The last beat that is at most so far away; where there is none, the very instant.
+/// A beat that is at most so far away: of those that are the furthest apart, the last one; where there is none, the very
+/// instant.
 #[must_use]
 pub fn within(most: Duration) -> Instant {
     let now = Instant::now();
@@ -29,9 +32,9 @@ pub fn within(most: Duration) -> Instant {
 }
 
 fn last(start: Instant, now: Instant, most: Duration) -> Option<Instant> {
-    let beats = (now + most).duration_since(start).as_millis() / BEAT.as_millis();
-    let at = start + BEAT * u32::try_from(beats).ok()?;
-    (at > now).then_some(at)
+    let beats = u32::try_from((now + most).duration_since(start).as_millis() / BEAT.as_millis()).ok()?;
+    let mut last = FAR.into_iter().map(|apart| start + BEAT * (beats - beats % apart));
+    last.find(|at| *at > now)
 }
 
 #[cfg(test)]
@@ -50,7 +53,14 @@ mod tests {
         assert_eq!(at(0, beat), nth(1));
         assert_eq!(at(beat, beat), nth(2), "a tick leads to the next");
         assert_eq!(at(beat + 8, beat), nth(2), "also a late one");
-        assert_eq!((at(beat, 3 * beat - 1), at(2 * beat - 1, 2 * beat)), (nth(3), nth(3)));
+        assert_eq!((at(beat, 2 * beat - 1), at(2 * beat, 2 * beat - 1)), (nth(2), nth(3)));
+        assert_eq!(
+            (at(6 * beat, 6 * beat), at(6 * beat + 8, 6 * beat)),
+            (nth(12), nth(12)),
+            "a long wait leads to the next"
+        );
+        assert_eq!((at(5 * beat, 3 * beat), at(17 * beat, 7 * beat)), (nth(6), nth(18)), "together with rarer things");
+        assert_eq!((at(7 * beat, 3 * beat), at(18 * beat, 18 * beat)), (nth(10), nth(36)));
         assert_eq!((at(0, 50), at(beat - 100, 50)), (None, None), "shorter than a beat, and none in reach");
         assert_eq!(at(beat - 1, 50), nth(1));
     }

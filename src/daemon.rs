@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix::prelude::*;
 use sd_notify::NotifyState;
 use tokio::net::UnixListener;
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -26,6 +26,7 @@ use crate::spool::Store;
 use crate::spool::lock::{Lock, Role};
 use crate::stream::Stream;
 use crate::text::count;
+use crate::watchdog::{self, Watchdog};
 
 /// How many threads may wait for the disk or the process table at a time: the Queue needs one, and each of the others
 /// one or two. More would come of a burst, and stay.
@@ -36,12 +37,11 @@ const ANSWER_WITHIN: Duration = Duration::from_millis(500);
 const DRAIN_WITHIN: Duration = Duration::from_secs(4);
 /// How long the stream may take for its last lines.
 const FLUSH_WITHIN: Duration = Duration::from_millis(500);
+/// However soon systemd wants to hear that all is well, it is not told more often.
+const LEAST_TICK: Duration = Duration::from_millis(100);
 /// How long a thread that may block is kept for the next one who needs it: over a pause in a conversation, for while
 /// nothing happens none is needed.
 const KEEP_WORKERS: Duration = Duration::from_secs(10);
-/// The actors' thread has to come round within this time, twice in a row, or the process ends, for systemd to start it
-/// again. Far above any wait that a busy machine makes.
-const STUCK_AFTER: Duration = Duration::from_secs(20);
 
 /// Runs the bridge until it is told to stop.
 ///
@@ -57,8 +57,10 @@ pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
     let (spool, _ports) = lock(&config)?;
     let place = spool.place()?;
     let stream = Stream::open(&config.paths.stream)?;
-    let system = System::with_tokio_rt(runtime);
+    let watchdog = Watchdog::default();
+    let system = System::with_tokio_rt(|| runtime(&watchdog));
     let ended = system.block_on(async {
+        watchdog.clone().start(Handle::current(), watchdog::LOOK_EVERY, end_stuck)?;
         let listener = server::listen(&server::path(&config.paths.spool()))?;
         serve(Wires::new(Arc::new(config), stream.clone(), place), flag, listener).await
     });
@@ -74,8 +76,9 @@ pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
 /// # Panics
 /// The system has no threads or descriptors left to give.
 #[expect(clippy::expect_used, reason = "actix takes a function that cannot fail")]
-fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
+fn runtime(watchdog: &Watchdog) -> Runtime {
+    let mut builder = Builder::new_current_thread();
+    watchdog.watch(&mut builder);
     beat::start();
     builder.enable_all().thread_keep_alive(KEEP_WORKERS).max_blocking_threads(WORKERS);
     builder.build().expect("starting the runtime")
@@ -98,14 +101,15 @@ async fn serve(wires: Wires, flag: Option<&Path>, listener: UnixListener) -> Res
     let wires = Rc::new(wires);
     let (stage, mut watch) = watch::channel(Stage::Starting);
     let _at_rest = wires.spool_guard();
-    let beat = watch_thread()?;
     let under_systemd = std::env::var_os("NOTIFY_SOCKET").is_some();
-    let supervisor = Supervisor::new(Rc::clone(&wires), listener, stage, move |wires: &Wires, all_well| {
-        beat.store(true, Ordering::Relaxed);
+    let alive = move |wires: &Wires, all_well| {
         if all_well && under_systemd {
             tell_systemd(&[NotifyState::Watchdog, NotifyState::Status(&status_line(wires))]);
         }
-    });
+    };
+    // Half the time that systemd waits, as its documentation advises.
+    let within = sd_notify::watchdog_enabled().map_or(Duration::MAX, |within| (within / 2).max(LEAST_TICK));
+    let supervisor = Supervisor::new(Rc::clone(&wires), listener, stage, alive, within);
     let context = Context::new();
     let address = context.address();
     let mut supervising = actix_rt::spawn(context.into_future(supervisor));
@@ -287,23 +291,8 @@ fn status_line(wires: &Wires) -> String {
     line
 }
 
-/// Ends the process if the actors' thread gets stuck, in a way that no actor can see from within: if nobody sets what
-/// this returns for too long. The Supervisor's tick does, for each timer of its own would wake the machine.
-fn watch_thread() -> Result<Arc<AtomicBool>> {
-    let alive = Arc::new(AtomicBool::new(true));
-    let beat = Arc::clone(&alive);
-    let watching = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-        let mut missed = 0;
-        loop {
-            std::thread::sleep(STUCK_AFTER);
-            missed = if alive.swap(false, Ordering::Relaxed) { 0 } else { missed + 1 };
-            // Once may be a process that was stopped as a whole, and has just been let go on.
-            if missed > 1 {
-                tracing::error!("the bridge is stuck; it ends, to be started again");
-                std::process::exit(i32::from(Kind::PartFailed.exit_code()));
-            }
-        }
-    });
-    watching.during("starting the watchdog")?;
-    Ok(beat)
+/// Ends a process that is stuck, for systemd to start it again.
+fn end_stuck() {
+    tracing::error!("the bridge is stuck; it ends, to be started again");
+    std::process::exit(i32::from(Kind::PartFailed.exit_code()));
 }

@@ -27,9 +27,9 @@
 //!
 //! # The import rule
 //! `cli, daemon → actor → {queue, spooler, guard, side, spool, port, fakechat, control, stream, hook, inbox,
-//! receipts, transcript} → {handoff, config, error, text, beat, watch}`, and `message` is the actors' own. Actors do not import each other: they hold
-//! recipients ([`actor::wires`]). actix is used under `actor`, in `daemon` and `message` alone; awc in `fakechat` alone;
-//! sysinfo and listeners in `port` alone. `tests/imports.rs` keeps these rules.
+//! receipts, transcript} → {handoff, config, error, text, beat, watch, watchdog}`, and `message` is the actors' own.
+//! Actors do not import each other: they hold recipients ([`actor::wires`]). actix is used under `actor`, in `daemon` and
+//! `message` alone; awc in `fakechat` alone; sysinfo and listeners in `port` alone. `tests/imports.rs` keeps these rules.
 
 pub mod actor;
 pub mod beat;
@@ -55,4 +55,5 @@ pub mod telemetry;
 pub mod text;
 pub mod transcript;
 pub mod watch;
+pub mod watchdog;
 pub mod within;

@@ -111,7 +111,14 @@ pub enum ToControl {
 #[rtype(result = "()")]
 pub enum ToSupervisor {
     /// From every actor: the answer to a [`Ping`].
-    Pong(&'static str),
+    Pong {
+        /// Its name.
+        name: &'static str,
+        /// Whether it has to look at the next beat: it waits for something of which nothing else would tell it.
+        soon: bool,
+    },
+    /// From the Queue: there is something to do again. From Control: somebody asks.
+    Stir,
     /// From the Queue: the spool is recovered.
     Recovered,
     /// From the daemon: the configuration was read again.

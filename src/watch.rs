@@ -9,7 +9,7 @@ use tokio::time::Instant;
 #[cfg(target_os = "linux")]
 use {
     rustix::fs::inotify::{self, CreateFlags, WatchFlags},
-    std::cell::RefCell,
+    std::cell::{Cell, RefCell},
     tokio::net::unix::pipe::Receiver,
     tokio::time::sleep_until,
 };
@@ -34,6 +34,9 @@ pub struct Watch {
     /// The kernel's numbers of the folders.
     #[cfg(target_os = "linux")]
     watched: RefCell<Vec<i32>>,
+    /// None was left out.
+    #[cfg(target_os = "linux")]
+    whole: Cell<bool>,
 }
 
 #[cfg(target_os = "linux")]
@@ -51,7 +54,7 @@ impl Watch {
         let notices = Receiver::from_owned_fd_unchecked(notices)?;
         // The folder's own going too: another may have come in its place.
         let flags = flags | WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF | WatchFlags::ONLYDIR;
-        Ok(Watch { notices, flags, watched: RefCell::default() })
+        Ok(Watch { notices, flags, watched: RefCell::default(), whole: Cell::default() })
     }
 
     /// Watches these folders from now on, and no other. Whether one of them was not watched before: what happened there
@@ -63,13 +66,21 @@ impl Watch {
             watched.inspect_err(|error| tracing::debug!(%error, "watching {}", folder.display())).ok()
         };
         // A folder that is watched already keeps its number; one that was made anew gets another.
-        let now: Vec<i32> = folders.into_iter().filter_map(watch).collect();
+        let now: Vec<Option<i32>> = folders.into_iter().map(watch).collect();
+        self.whole.set(now.iter().all(Option::is_some));
+        let now: Vec<i32> = now.into_iter().flatten().collect();
         let before = self.watched.replace(now.clone());
         for gone in before.iter().filter(|number| !now.contains(number)) {
             // It fails where the folder is gone, and its watch with it.
             inotify::remove_watch(&self.notices, *gone).unwrap_or_default();
         }
         now.iter().any(|number| !before.contains(number))
+    }
+
+    /// Whether each of the folders that were to be watched last is.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.whole.get()
     }
 
     /// Waits until something has happened since this last returned, and until that instant at least.
@@ -112,6 +123,12 @@ impl Watch {
 
     /// See the other one.
     pub fn set<'a>(&self, _: impl IntoIterator<Item = &'a Path>) -> bool {
+        false
+    }
+
+    /// See the other one.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
         false
     }
 

@@ -17,9 +17,12 @@ fn every_test_that_the_page_names_exists() {
         );
         let mut file = String::new();
         for name in shown_by.split('`').skip(1).step_by(2) {
-            // `suite::theme::test`; further tests of the same theme go without.
+            // `suite::theme::test`, or `room::tests::test`; further tests of the same theme go without.
             if let Some((path, _)) = name.rsplit_once("::") {
-                file = format!("tests/{}.rs", path.replace("::", "/"));
+                file = match path.strip_suffix("::tests") {
+                    Some(room) => format!("src/{}.rs", room.replace("::", "/")),
+                    None => format!("tests/{}.rs", path.replace("::", "/")),
+                };
             }
             let test = name.rsplit("::").next().unwrap();
             let text = fs::read_to_string(root.join(&file)).unwrap_or_else(|_| panic!("{name}: there is no {file}"));

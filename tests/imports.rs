@@ -38,7 +38,7 @@ fn floor(room: &str) -> u8 {
         "actor" | "message" => 2,
         "queue" | "spooler" | "guard" | "side" | "spool" | "port" | "fakechat" | "control" | "stream" | "telemetry"
         | "hook" | "inbox" | "receipts" | "transcript" => 1,
-        "handoff" | "config" | "error" | "text" | "beat" | "watch" | "within" | "lib" => 0,
+        "handoff" | "config" | "error" | "text" | "beat" | "watch" | "watchdog" | "within" | "lib" => 0,
         other => panic!("src/{other} is a room that this test does not know: put it on its floor"),
     }
 }

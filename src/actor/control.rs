@@ -17,7 +17,7 @@ use crate::control::room::{Doing, Room};
 use crate::control::server;
 use crate::control::wire::{Command, Reply};
 use crate::error::{Error, Result};
-use crate::message::{Ping, Reload, ToControl};
+use crate::message::{Ping, Reload, ToControl, ToSupervisor};
 
 use super::wires::{One, Wires};
 use desk::Client;
@@ -109,6 +109,8 @@ impl Door {
     async fn answer(&self, command: Command) -> (Reply, Option<One>) {
         // A wait for a result may last for days; a stop does not wait for it.
         let answering = (!matches!(command, Command::Wait { .. })).then(|| self.wires.answering.one());
+        // What is shown is soon to be new again.
+        self.wires.supervisor.send(ToSupervisor::Stir);
         let reply = match command {
             Command::Status => serde_json::to_value(self.wires.status())
                 .map_err(|error| Error::failed(format!("putting the status together: {error}"))),
@@ -199,7 +201,7 @@ impl Handler<Ping> for Control {
     type Result = ();
 
     fn handle(&mut self, _: Ping, _: &mut Self::Context) {
-        self.door.wires.answer_ping(NAME);
+        self.door.wires.answer_ping(NAME, false);
     }
 }
 

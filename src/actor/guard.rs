@@ -141,7 +141,7 @@ impl Handler<Ping> for Guard {
     type Result = ();
 
     fn handle(&mut self, _: Ping, _: &mut Self::Context) {
-        self.wires.answer_ping(NAME);
+        self.wires.answer_ping(NAME, false);
     }
 }
 

@@ -3,6 +3,7 @@
 //! A side asks ([`Judge`]) whenever it is about to act. Beside that its port is swept when its session ends, for that may
 //! leave an open websocket behind while there is nothing to push, and at each ping of the Supervisor.
 
+mod activity;
 mod deaf;
 
 use std::io;
@@ -14,18 +15,18 @@ use actix::prelude::*;
 use tokio::time::sleep;
 
 use crate::config::{Holder, Side};
-use crate::control::wire::{Activity, HolderStatus, SessionStatus};
+use crate::control::wire::HolderStatus;
 use crate::handoff::SessionKey;
-use crate::message::{Judge, Ping, Reload, Seen, ToQueue, ToSide};
+use crate::message::{Judge, Ping, Reload, Seen, ToSide};
 use crate::port::end::EndCause;
 use crate::port::exit::exit;
-use crate::port::registry::{self, Entry, Mark};
+use crate::port::registry::{Entry, Mark};
 use crate::port::{self, Orphan, Session, Verdict};
-use crate::queue::event::{Doing, Event};
+use crate::watch::Watch;
 
 use deaf::Deaf;
 
-use super::wires::{Live, Wires};
+use super::wires::Wires;
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -36,14 +37,13 @@ pub const NAME: &str = "orphan_reaper";
 pub const JUDGE_WITHIN: Duration = Duration::from_secs(5);
 /// How long after a session's end its fakechat is left alone: it may still be telling what the session said.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Where anybody may hold the port it is only shown who does, so it is looked at every so-manieth ping.
-const LOOK_AT_ANY_EVERY: u32 = 2;
 
 /// The actor.
 pub struct OrphanReaper {
     wires: Rc<Wires>,
     ports: [Port; 2],
-    sweeps: u32,
+    /// Tells when what Claude Code says of its sessions changes.
+    registry: Option<Rc<Watch>>,
 }
 
 /// What is known of a side's port.
@@ -59,7 +59,7 @@ struct Port {
     survivor: Option<SessionKey>,
     /// The live session, with what it was last seen to do.
     session: Option<(SessionKey, Option<Entry>)>,
-    /// Waits for its end.
+    /// Waits for its end, where that is told.
     exit: Option<SpawnHandle>,
     /// Tells whether what it does has to be read anew.
     mark: Option<Mark>,
@@ -70,7 +70,13 @@ impl OrphanReaper {
     /// A reaper.
     #[must_use]
     pub fn new(wires: Rc<Wires>) -> Self {
-        OrphanReaper { wires, ports: Default::default(), sweeps: 0 }
+        OrphanReaper { wires, ports: Default::default(), registry: None }
+    }
+
+    /// Whether what happens next at the ports is told: two sessions go on, or end.
+    fn is_told(&self) -> bool {
+        self.ports.iter().all(|port| port.session.is_some() && port.exit.is_some())
+            && self.registry.as_ref().is_some_and(|watch| watch.is_whole())
     }
 
     fn port(&mut self, side: Side) -> &mut Port {
@@ -163,53 +169,11 @@ impl OrphanReaper {
         };
         ctx.spawn(ended.into_actor(self).map(move |ended, act, ctx| match ended {
             Ok(()) => act.sweep(side, ctx),
-            Err(error) => tracing::debug!(%error, "waiting for the end of a session; the next sweep will tell"),
-        }))
-    }
-
-    fn show_session(&mut self, side: Side) {
-        let session = self.port(side).session.as_ref().map(|(key, entry)| SessionStatus {
-            pid: key.pid,
-            status: entry.as_ref().and_then(|entry| entry.status),
-            waiting_for: entry.as_ref().and_then(|entry| entry.waiting_for.clone()),
-        });
-        self.wires.board.borrow_mut().side(side).session = session;
-    }
-
-    /// Reads what the live sessions are doing, as far as that may have changed.
-    fn read_activity(&mut self, ctx: &mut Context<Self>) {
-        for side in Side::BOTH {
-            let Some((key, known)) = self.port(side).session.clone() else { continue };
-            let mark = Mark::of(key);
-            if mark.is_some() && self.port(side).mark == mark {
-                self.does(side, key, known);
-                continue;
+            Err(error) => {
+                tracing::debug!(%error, "waiting for the end of a session; the next sweep will tell");
+                act.port(side).exit = None;
             }
-            let reading = tokio::task::spawn_blocking(move || registry::activity(key));
-            ctx.spawn(reading.into_actor(self).map(move |read, act, _| {
-                let Ok(entry) = read else { return };
-                if act.port(side).session.as_ref().is_some_and(|(now, _)| *now == key) {
-                    act.port(side).mark = mark;
-                }
-                act.does(side, key, entry);
-            }));
-        }
-    }
-
-    fn does(&mut self, side: Side, key: SessionKey, entry: Option<Entry>) {
-        let Some((_, known)) = self.port(side).session.as_mut().filter(|(now, _)| *now == key) else { return };
-        // A wait is told again and again: a Queue that was started again has to hear of it too.
-        let waits = entry.as_ref().is_some_and(|entry| entry.status == Some(Activity::Waiting));
-        let news = waits || (entry.is_some() && *known != entry);
-        *known = entry.clone();
-        let live = entry.as_ref().map(|entry| Live { session_id: entry.session_id.clone(), cwd: entry.cwd.clone() });
-        if live.is_some() {
-            self.wires.live.borrow_mut()[side as usize] = live;
-        }
-        self.show_session(side);
-        if let Some(Entry { status, since, waiting_for, .. }) = entry.filter(|_| news && side == Side::Brain) {
-            self.wires.queue.send(ToQueue(Event::Brain(Doing { session: key, status, since, waiting_for })));
-        }
+        }))
     }
 
     fn end(&mut self, side: Side, orphan: &Orphan, ctx: &mut Context<Self>) {
@@ -275,18 +239,15 @@ impl Handler<Ping> for OrphanReaper {
 
     /// The Supervisor's ping is also the time to sweep.
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
-        self.wires.answer_ping(NAME);
-        let any = self.wires.config().relay.holder == Holder::Any;
-        if !any || self.sweeps.is_multiple_of(LOOK_AT_ANY_EVERY) {
-            for side in Side::BOTH {
-                // A side without a websocket looks itself, about as often.
-                if !std::mem::take(&mut self.port(side).asked) {
-                    self.sweep(side, ctx);
-                }
+        for side in Side::BOTH {
+            // A side without a websocket looks itself, about as often.
+            if !std::mem::take(&mut self.port(side).asked) {
+                self.sweep(side, ctx);
             }
         }
-        self.sweeps = self.sweeps.wrapping_add(1);
         self.read_activity(ctx);
+        let any = self.wires.config().relay.holder == Holder::Any;
+        self.wires.answer_ping(NAME, !any && !self.is_told());
     }
 }
 

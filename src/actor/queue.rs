@@ -33,6 +33,8 @@ pub struct Queue {
     /// The worker's inbox; none before it is started.
     worker: Option<mpsc::Sender<Event>>,
     pings: u32,
+    /// Nothing was open when it was last pinged.
+    rests: bool,
     /// When something was last seen to be put aside.
     put_aside_at: Option<SystemTime>,
 }
@@ -41,7 +43,7 @@ impl Queue {
     /// A queue that recovers the spool as soon as it is started.
     #[must_use]
     pub fn new(wires: Rc<Wires>) -> Self {
-        Queue { wires, worker: None, pings: 0, put_aside_at: None }
+        Queue { wires, worker: None, pings: 0, rests: false, put_aside_at: None }
     }
 
     /// Gives an event to the worker. One that has fallen says so itself.
@@ -57,6 +59,20 @@ impl Queue {
         self.give(Event::Tick);
         for (number, text) in &*self.wires.notices.borrow() {
             self.give(Event::Notify { text: text.clone(), receipt: Receipt::Notice(*number) });
+        }
+    }
+
+    /// Whether nothing is open, and nothing under way.
+    fn is_empty(&self) -> bool {
+        let snapshot = &self.wires.board.borrow().queue;
+        let counts = &snapshot.counts;
+        snapshot.idle && snapshot.counted && counts.new + counts.brain + counts.out == 0
+    }
+
+    /// Looks for what a person made or removed.
+    fn look(&mut self) {
+        if self.pause_file_has_news() || self.corrupt_has_news() {
+            self.give(Event::Tick);
         }
     }
 
@@ -159,6 +175,11 @@ impl Handler<ToQueue> for Queue {
             Event::Reply(_) => Some(Side::Bot),
             _ => None,
         };
+        if std::mem::take(&mut self.rests) {
+            self.wires.supervisor.send(ToSupervisor::Stir);
+            // The last look was long ago.
+            self.look();
+        }
         self.give(event);
         // After that, for the worker need not wait for it.
         if let Some(side) = pushed_to {
@@ -172,10 +193,13 @@ impl Handler<Ping> for Queue {
 
     /// The Supervisor's ping is also the tick by which files that people make or remove are seen.
     fn handle(&mut self, _: Ping, _: &mut Self::Context) {
-        self.wires.answer_ping(NAME);
+        self.rests = self.is_empty();
+        self.wires.answer_ping(NAME, !self.rests);
         self.pings = self.pings.wrapping_add(1);
-        if self.pause_file_has_news() || self.corrupt_has_news() || self.pings.is_multiple_of(TICK_EVERY) {
+        if self.pings.is_multiple_of(TICK_EVERY) {
             self.give(Event::Tick);
+        } else {
+            self.look();
         }
     }
 }

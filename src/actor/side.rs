@@ -290,7 +290,7 @@ impl<R: Role> Handler<Ping> for SideActor<R> {
 
     fn handle(&mut self, _: Ping, _: &mut Self::Context) {
         self.spare.drop_old(self.now());
-        self.wires.answer_ping(R::NAME);
+        self.wires.answer_ping(R::NAME, false);
     }
 }
 

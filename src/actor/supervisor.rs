@@ -5,6 +5,7 @@
 //! those that had sent something are told to send it again; the truth is on disk, and in [`Wires`].
 
 mod start;
+mod tick;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,12 +17,10 @@ use actix::prelude::*;
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::sleep_until;
 
-use crate::beat;
 use crate::config::{Config, Side};
 use crate::control::wire::ActorStatus;
-use crate::message::{Ping, Reload, ToControl, ToQueue, ToSide, ToSupervisor, ToWitness};
+use crate::message::{Reload, ToControl, ToQueue, ToSide, ToSupervisor, ToWitness};
 use crate::queue::Event;
 
 use super::bot_side::Bot;
@@ -35,10 +34,6 @@ use super::wires::Wires;
 use super::witness;
 use start::Running;
 
-/// How often each actor is asked whether it is there. Long, for each time wakes the machine: at each beat.
-const TICK: Duration = beat::BEAT;
-/// An actor that has not answered so many pings by the next is frozen.
-const PATIENCE: u32 = 2;
 /// The wait before an actor's first restart; it doubles.
 const BACK_OFF: Duration = Duration::from_millis(100);
 /// The longest wait before a restart.
@@ -70,6 +65,8 @@ struct Child {
     running: Option<Running>,
     /// Ticks since it last answered.
     silent: u32,
+    /// It has to look soon.
+    soon: bool,
     restarts: u32,
 }
 
@@ -87,18 +84,26 @@ pub struct Supervisor {
     stage: watch::Sender<Stage>,
     alive: Box<Alive>,
     tick: Duration,
+    /// The time between ticks when nothing has to be done soon.
+    rest: Duration,
+    /// Whether the next tick comes only after that.
+    rests: bool,
+    next: Option<SpawnHandle>,
 }
 
 impl Supervisor {
-    /// A supervisor that starts all actors when it is started. `alive` is told at each tick whether all is well.
+    /// A supervisor that starts all actors when it is started. `alive` is told at each tick whether all is well, and at
+    /// least once `within` that time.
     #[must_use]
     pub fn new(
         wires: Rc<Wires>,
         listener: UnixListener,
         stage: watch::Sender<Stage>,
         alive: impl Fn(&Wires, bool) + 'static,
+        within: Duration,
     ) -> Self {
-        let child = |name, start| Child { name, start, running: None, silent: 0, restarts: 0 };
+        let tick = tick::tick();
+        let child = |name, start| Child { name, start, running: None, silent: 0, soon: true, restarts: 0 };
         // Those that others send to come first.
         let children = vec![
             child(orphan_reaper::NAME, start::reaper),
@@ -117,7 +122,10 @@ impl Supervisor {
             restarts: VecDeque::new(),
             stage,
             alive: Box::new(alive),
-            tick: tick(),
+            tick: tick.min(within),
+            rest: (tick * tick::REST).min(within),
+            rests: false,
+            next: None,
         }
     }
 
@@ -133,7 +141,7 @@ impl Supervisor {
         });
         ctx.spawn(waiting);
         let child = &mut self.children[at];
-        (child.running, child.silent) = (Some(running), 0);
+        (child.running, child.silent, child.soon) = (Some(running), 0, true);
         self.show();
     }
 
@@ -158,6 +166,7 @@ impl Supervisor {
         let doublings = u32::try_from(self.restarts.len() - 1).unwrap_or_default();
         let wait = (BACK_OFF * 2_u32.pow(doublings)).min(MAX_BACK_OFF);
         self.show();
+        self.tick_again(false, ctx);
         ctx.run_later(wait, move |act, ctx| {
             act.start(at, ctx);
             act.tell_of_restart(name);
@@ -182,22 +191,6 @@ impl Supervisor {
             control::NAME => wires.control.send(ToControl::Resend),
             _ => {}
         }
-    }
-
-    /// Asks all whether they are there, and puts an end to those that are not.
-    fn tick(&mut self, ctx: &mut Context<Self>) {
-        (self.alive)(&self.wires, self.children.iter().all(|child| child.silent == 0 && child.running.is_some()));
-        for child in &mut self.children {
-            let Some(running) = &child.running else { continue };
-            child.silent += 1;
-            if child.silent > PATIENCE {
-                running.abort.abort();
-            } else {
-                running.ping.do_send(Ping);
-            }
-        }
-        let next = sleep_until(beat::within(self.tick)).into_actor(self);
-        ctx.spawn(next.map(|(), act, ctx| act.tick(ctx)));
     }
 
     fn show(&self) {
@@ -234,11 +227,9 @@ impl Handler<ToSupervisor> for Supervisor {
 
     fn handle(&mut self, message: ToSupervisor, ctx: &mut Self::Context) {
         match message {
-            ToSupervisor::Pong(name) => {
-                if let Some(child) = self.children.iter_mut().find(|child| child.name == name) {
-                    child.silent = 0;
-                }
-            }
+            ToSupervisor::Pong { name, soon } => self.answered(name, soon, ctx),
+            ToSupervisor::Stir if self.rests => self.tick_again(false, ctx),
+            ToSupervisor::Stir => {}
             ToSupervisor::Recovered => {
                 self.stage.send_if_modified(|stage| {
                     let starting = *stage == Stage::Starting;
@@ -272,13 +263,4 @@ fn name_of(side: Side) -> &'static str {
         Side::Brain => Brain::NAME,
         Side::Bot => Bot::NAME,
     }
-}
-
-/// The tick; in test builds another can be given, so that no test waits for a frozen actor's full 16 s.
-fn tick() -> Duration {
-    #[cfg(debug_assertions)]
-    if let Some(millis) = std::env::var("ANNA_RELAY_TEST_TICK_MS").ok().and_then(|millis| millis.parse().ok()) {
-        return Duration::from_millis(millis);
-    }
-    TICK
 }

@@ -291,8 +291,8 @@ impl Wires {
         }
     }
 
-    /// Tells a running actor's fellows that it is there.
-    pub fn answer_ping(&self, name: &'static str) {
-        self.supervisor.send(ToSupervisor::Pong(name));
+    /// Tells the Supervisor that a running actor is there, and whether it has to look again soon.
+    pub fn answer_ping(&self, name: &'static str, soon: bool) {
+        self.supervisor.send(ToSupervisor::Pong { name, soon });
     }
 }

@@ -35,10 +35,10 @@ pub const MAX_FRAME: usize = 128 * 1024 * 1024;
 
 /// The longest time between two pings: they go out at the last beat before. fakechat itself asks after 104 s and closes
 /// at 120 s.
-pub const PING_EVERY: Duration = Duration::from_secs(25);
+pub const PING_EVERY: Duration = beat::BEAT.saturating_mul(6);
 
 /// After this long without a single byte from the other end the connection counts as lost.
-pub const READ_DEADLINE: Duration = Duration::from_secs(45);
+pub const READ_DEADLINE: Duration = Duration::from_secs(118);
 
 /// How long a ping may stay unanswered. The deadline is counted from the ping, so that a reader that was itself held
 /// up does not take its own silence for the other end's.

@@ -70,8 +70,12 @@ impl Mark {
     }
 }
 
+fn in_claude(claude_folder: &Path) -> PathBuf {
+    claude_folder.join("sessions")
+}
+
 fn entry_of(claude_folder: &Path, session: SessionKey) -> PathBuf {
-    claude_folder.join("sessions").join(format!("{}.json", session.pid))
+    in_claude(claude_folder).join(format!("{}.json", session.pid))
 }
 
 /// What the registry says about this session; none where it says nothing that is sure to be about it.
@@ -85,6 +89,12 @@ pub fn activity(session: SessionKey) -> Option<Entry> {
 pub fn activity_in(claude_folder: &Path, session: SessionKey) -> Option<Entry> {
     let raw: Raw = serde_json::from_slice(&read(&entry_of(claude_folder, session))?).ok()?;
     raw.check(session)
+}
+
+/// Where the registry is.
+#[must_use]
+pub fn folder() -> Option<PathBuf> {
+    claude_folder().map(|folder| in_claude(&folder))
 }
 
 /// Where Claude Code keeps its things: `$CLAUDE_CONFIG_DIR`, else `~/.claude`.

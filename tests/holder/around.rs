@@ -15,6 +15,7 @@ use crate::tree::runs;
 crate::cases![
     a_session_that_came_up_beside_an_orphan_has_no_channel,
     a_brain_that_waits_for_a_permission,
+    what_a_session_does_is_seen_without_a_look,
     an_alarm_says_that_the_session_waits_for_a_person,
     clear_port_beside_the_bridge,
     what_a_look_costs,
@@ -75,6 +76,18 @@ fn a_brain_that_waits_for_a_permission() {
     house.wait_status("nothing to be known", |all| {
         all["brain"]["session"]["status"].is_null() && all["brain"]["session"]["pid"] == session
     });
+}
+
+fn what_a_session_does_is_seen_without_a_look() {
+    // Where the kernel tells of it.
+    let mut house = if cfg!(target_os = "linux") { House::without_sweeps() } else { House::new() };
+    let (mut brain, _bot) = (house.session(Brain), house.session(Bot));
+    house.register(brain.pid("session"), "idle", None, 1);
+    house.start_online();
+    for (n, does) in ["busy", "waiting", "idle"].into_iter().cycle().enumerate().take(6) {
+        house.register(brain.pid("session"), does, None, 2 + n as u64);
+        house.wait_status(does, |all| all["brain"]["session"]["status"] == does);
+    }
 }
 
 fn an_alarm_says_that_the_session_waits_for_a_person() {

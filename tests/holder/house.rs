@@ -23,11 +23,10 @@ impl House {
         House { world: world.with_env("ANNA_RELAY_TEST_TICK_MS", "250").with_env("ANNA_RELAY_TEST_GRACE_MS", "500") }
     }
 
-    /// One that sweeps so rarely that a test is over before, and still often enough for the watchdog; but when a session
-    /// ends.
+    /// One that sweeps and looks at the registry so rarely that a test is over before; but when the kernel tells it to.
     pub fn without_sweeps() -> House {
         let House { world } = House::new();
-        House { world: world.with_env("ANNA_RELAY_TEST_TICK_MS", "25000") }
+        House { world: world.with_env("ANNA_RELAY_TEST_TICK_MS", "3600000") }
     }
 
     /// Nor then.

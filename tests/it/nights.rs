@@ -8,6 +8,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::harness::World;
+use crate::stop::Systemd;
 
 /// What the bot was told that is no result.
 fn notices(all: &[Received]) -> Vec<String> {
@@ -101,6 +102,24 @@ fn the_file_may_be_made_and_removed_by_hand() {
     let asked = world.brain_gets(|all| all.len() == 2);
     assert_eq!(texts(&asked), ["one", "two"]);
     assert_eq!(world.status()["paused"], json!(null));
+}
+
+#[test]
+fn one_made_by_hand_in_quiet_times_holds_what_comes_next() {
+    let (world, systemd) = Systemd::new(World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "200"));
+    let mut world = world;
+    world.start_online();
+    // After two of these in which nothing happened the next look is 18 ticks away.
+    systemd.pass_over();
+    for _ in 0..2 {
+        systemd.wait(|line| line == "WATCHDOG=1");
+    }
+    // Which takes longer than the look that goes with the last.
+    world.ok(&["check"]);
+    std::fs::write(world.spool().join("paused"), "").unwrap();
+    world.bot().say("RELAY: one", None);
+    world.wait_queue("new", 1);
+    assert_eq!(world.brain().uploads().len(), 0);
 }
 
 #[test]

@@ -190,7 +190,7 @@ fn a_mute_peer_is_given_up_in_time() {
         let mut socket = connect(double.port()).await.unwrap();
         tokio::time::pause();
         let start = Instant::now();
-        assert_eq!(closed(socket.next().await), "nothing was heard for 45 s");
+        assert_eq!(closed(socket.next().await), "nothing was heard for 118 s");
         assert!(start.elapsed() <= READ_DEADLINE + Duration::from_millis(10), "{:?}", start.elapsed());
     });
 }
