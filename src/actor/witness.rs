@@ -290,7 +290,8 @@ impl Handler<Ping> for Witness {
 
     /// The Supervisor's ping is also the time to look, if there seems to be something to see that no watch told of.
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
-        self.wires.answer_ping(NAME, !self.came.as_ref().is_some_and(|watch| watch.is_whole()));
+        let told = self.changes.is_some() && self.came.as_ref().is_some_and(|watch| watch.is_whole());
+        self.wires.answer_ping(NAME, !told);
         self.pings = self.pings.wrapping_add(1);
         if self.receipts.is_none() {
             return;
