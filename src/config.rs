@@ -84,6 +84,8 @@ pub struct Config {
     pub paths: Paths,
     /// `[relay]`
     pub relay: Relay,
+    /// What was passed over and looks meant for us, with its line: other tools share the file, so it is no error.
+    pub passed_over: Vec<String>,
 }
 
 /// The `[paths]` section.

@@ -49,8 +49,9 @@ const KEEP_WORKERS: Duration = Duration::from_secs(10);
 /// It could not start, or an actor kept failing.
 pub fn run(config: Config, flag: Option<&Path>) -> Result<ExitCode> {
     if !config.relay.enabled {
+        let passed_over = config.passed_over.iter().map(|what| format!(" ({what})")).collect::<String>();
         return Err(Error::new(Kind::Config, "starting the bridge: relay.enabled is not true").hint(format!(
-            "read the README's section on trust, then set `enabled = true` under [relay] in {}",
+            "read the README's section on trust, then set `enabled = true` under [relay] in {}{passed_over}",
             config.file.display()
         )));
     }

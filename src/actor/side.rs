@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use actix::prelude::*;
 
-use crate::config::Side;
+use crate::config::{Holder, Side};
 use crate::control::wire::SideState;
 use crate::fakechat::frame::Frame;
 use crate::handoff::SessionKey;
@@ -31,6 +31,9 @@ use spare::Spare;
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
+
+/// Why a websocket is let go of when `relay.holder` is made stricter.
+const JUDGED: &str = "whose fakechat it is has to be told from now on";
 
 /// What a frame is to a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -299,6 +302,10 @@ impl<R: Role> Handler<Reload> for SideActor<R> {
 
     fn handle(&mut self, Reload(config): Reload, ctx: &mut Self::Context) {
         self.connection.set_settle(config.relay.settle);
+        // Whoever is there was let in unseen.
+        if config.relay.holder == Holder::Session && self.link.as_ref().is_some_and(|link| link.peer.is_none()) {
+            self.lose(JUDGED.to_owned(), ctx);
+        }
         self.rearm(ctx);
     }
 }

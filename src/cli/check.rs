@@ -23,6 +23,9 @@ fn toml(config: &Config) -> String {
         true => format!("# {} is good; with the defaults filled in:\n", text::on_one_line(&file)),
         false => format!("# there is no {}; these are the defaults:\n", text::on_one_line(&file)),
     };
+    for what in &config.passed_over {
+        out += &format!("# but {}\n", text::on_one_line(what));
+    }
     for section in SECTIONS {
         out += &format!("\n[{section}]\n");
         for key in KEYS.iter().filter(|key| key.section == section) {
@@ -45,6 +48,7 @@ fn document(config: &Config) -> Value {
     let mut document = Map::new();
     document.insert("file".to_owned(), json!(config.file.to_string_lossy()));
     document.insert("found".to_owned(), json!(config.found));
+    document.insert("passed_over".to_owned(), json!(config.passed_over));
     for section in SECTIONS {
         let keys = KEYS.iter().filter(|key| key.section == section);
         let values: Map<String, Value> = keys.map(|key| (key.name.to_owned(), config.value(key))).collect();
@@ -84,6 +88,15 @@ mod tests {
         for key in KEYS.iter().filter(|key| key.section == "relay") {
             assert_eq!(literal(&parse("").value(key)), key.default, "{key}");
         }
+        let odd = toml(&parse("enabled = true\n[paths]\n[relays]\n[day]\nenabled = true\n[Relay]"));
+        let (first, rest) = odd.split_once('\n').unwrap();
+        assert!(first.ends_with("is good; with the defaults filled in:"));
+        let but = [
+            "# but line 1: enabled stands in no section and is not read: put it under [relay]",
+            "# but line 3: [relays] is not read: did you mean [relay]?",
+            "# but line 6: [Relay] is not read: did you mean [relay]?",
+        ];
+        assert_eq!(rest.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>(), but);
         let none = Config { found: false, ..parse("") };
         assert!(toml(&none).starts_with("# there is no /x/anna.toml; these are the defaults:\n"));
     }

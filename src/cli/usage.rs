@@ -37,7 +37,10 @@ pub fn command_in(args: impl IntoIterator<Item = OsString>) -> Option<String> {
 fn advise(mut error: clap::Error, args: &[OsString]) -> clap::Error {
     let is_word = |value: &ContextValue| matches!(value, ContextValue::String(word) if !word.starts_with('-'));
     if error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::InvalidArg).is_some_and(is_word) {
+        let is_time = |value: &ContextValue| matches!(value, ContextValue::String(word) if word.parse::<f64>().is_ok());
+        let timed = args.iter().any(|arg| arg == "--wait") && error.get(ContextKind::InvalidArg).is_some_and(is_time);
         let tip = match command_in(args.iter().cloned()).as_deref() {
+            Some("send") if timed => "say how long to wait with --timeout, in seconds: --timeout 60",
             Some("send") => "put the text in quotes: anna-relay send \"water the plants\"",
             Some("pause") => "say why with --reason, in quotes: anna-relay pause --reason \"back at eight\"",
             _ => return error,
@@ -57,6 +60,8 @@ mod tests {
         for line in ["anna-relay send water the plants", "anna-relay --config x send water --wait plants"] {
             assert!(said(line).contains("put the text in quotes: anna-relay send "), "{line}: {}", said(line));
         }
+        let waits = said("anna-relay send water --wait 2");
+        assert!(waits.contains("--timeout 60") && !waits.contains("quotes"), "{waits}");
         for line in ["anna-relay pause night", "anna-relay pause --reason good night"] {
             assert!(said(line).contains("anna-relay pause --reason \""), "{line}: {}", said(line));
         }

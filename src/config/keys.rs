@@ -192,10 +192,21 @@ pub fn find(section: &str, name: &str) -> Option<&'static Key> {
 pub fn nearest(section: &str, name: &str) -> Option<&'static str> {
     /// Below this likeness (0 to 1) the guess would only confuse.
     const LIKE: f64 = 0.7;
-    KEYS.iter()
-        .filter(|key| key.section == section)
-        .map(|key| (strsim::jaro_winkler(key.name, &name.to_lowercase()), key.name))
-        .filter(|(likeness, _)| *likeness >= LIKE)
+    most_like(name, KEYS.iter().filter(|key| key.section == section).map(|key| key.name), LIKE)
+}
+
+/// The section of ours that one of that name was most likely to be.
+#[must_use]
+pub fn nearest_section(name: &str) -> Option<&'static str> {
+    /// Higher than for a key: most sections are another tool's.
+    const LIKE: f64 = 0.9;
+    most_like(name, SECTIONS.into_iter(), LIKE)
+}
+
+fn most_like(name: &str, known: impl Iterator<Item = &'static str>, least: f64) -> Option<&'static str> {
+    known
+        .map(|known| (strsim::jaro_winkler(known, &name.to_lowercase()), known))
+        .filter(|(likeness, _)| *likeness >= least)
         .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
+        .map(|(_, known)| known)
 }

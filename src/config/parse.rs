@@ -61,7 +61,9 @@ impl Config {
             }
         }
         values.ports_differ()?;
-        Ok(Config { file: file.to_owned(), found: true, paths: values.paths(env)?, relay: values.relay()? })
+        let passed_over = passed_over(&values.source, root.get_ref());
+        let (paths, relay) = (values.paths(env)?, values.relay()?);
+        Ok(Config { file: file.to_owned(), found: true, paths, relay, passed_over })
     }
 }
 
@@ -183,6 +185,30 @@ impl Values<'_> {
             _ => Err(mismatch(name)),
         }
     }
+}
+
+/// What is not ours as it stands, and was most likely meant to be.
+fn passed_over(source: &Source<'_>, root: &DeTable<'_>) -> Vec<String> {
+    let mut all: Vec<(usize, String)> = root
+        .iter()
+        .filter(|(name, _)| !SECTIONS.contains(&name.get_ref().as_ref()))
+        .filter_map(|(name, value)| {
+            let (name, at) = (name.get_ref(), name.span().start);
+            let what = match value.get_ref() {
+                DeValue::Table(_) => {
+                    let section = keys::nearest_section(name)?;
+                    format!("[{}] is not read: did you mean [{section}]?", name.escape_debug())
+                }
+                _ => {
+                    let section = SECTIONS.into_iter().find(|section| keys::find(section, name).is_some())?;
+                    format!("{name} stands in no section and is not read: put it under [{section}]")
+                }
+            };
+            Some((at, format!("line {}: {what}", source.line(at))))
+        })
+        .collect();
+    all.sort();
+    all.into_iter().map(|(_, what)| what).collect()
 }
 
 /// The table of keys and the fields of [`Config`] do not fit; the tests see to it that this never happens.

@@ -83,6 +83,12 @@ impl Place {
     }
 }
 
+/// What to do where a spool is taken.
+const OTHER_SPOOL: &str = "`anna-relay status` shows the bridge that runs; stop that one first, or give this one its own `paths.state` and ports";
+/// What to do where a port is.
+const OTHER_PORTS: &str = "that bridge has another spool, so `anna-relay status` does not show it with this configuration: \
+    stop it first, or give this one ports of its own";
+
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
@@ -154,7 +160,8 @@ impl Lock {
             }
             let owner = owner(&mut file);
             if owner.is_some_and(|owner| owner.is_running_bridge()) || Instant::now() > deadline {
-                return Err(taken(what, owner));
+                let instead = if passing.is_some() { OTHER_PORTS } else { OTHER_SPOOL };
+                return Err(taken(what, owner).hint(instead));
             }
             std::thread::sleep(RETRY);
         };
@@ -193,7 +200,6 @@ fn taken(what: &str, owner: Option<Owner>) -> Error {
         None => "another process has it".to_owned(),
     };
     Error::new(Kind::Busy, format!("taking {what}: {by}"))
-        .hint("`anna-relay status` shows the bridge that runs; stop that one first, or give this one its own `paths.state` and ports")
 }
 
 /// Where port locks lie: the same folder for every process of this user, whatever its environment says.

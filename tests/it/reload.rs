@@ -29,6 +29,22 @@ fn a_changed_key_takes_effect() {
 }
 
 #[test]
+fn whoever_was_let_in_unseen_is_believed_nothing_once_holders_are_told_apart() {
+    let mut world = World::new();
+    world.start_online();
+    world.set("holder", "\"session\"");
+    reload(&world, "the configuration was read again");
+    world.wait_stream("the bot is away: whose fakechat it is has to be told from now on");
+    world.bot().say("RELAY: water the plants", None);
+    world.brain().say("done", Some("00000000"));
+    for side in ["brain", "bot"] {
+        world.wait_status("both to be strangers", |status| status[side]["state"] == "foreign");
+    }
+    assert_eq!((world.bot().sockets(), world.brain().sockets()), (0, 0));
+    assert_eq!(world.ok(&["list", "--all", "--json"]).trim(), "[]");
+}
+
+#[test]
 fn a_changed_port_needs_a_restart_and_the_rest_takes_effect() {
     let mut world = World::new();
     world.start_online();

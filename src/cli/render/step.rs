@@ -23,22 +23,24 @@ pub fn side(name: Side, side: &SideStatus) -> Option<String> {
     match side.state {
         // Where a session is there, starting another one is no help.
         SideState::Offline if side.why.as_deref().is_some_and(says_what_to_do) => None,
+        SideState::Offline if side.why.as_deref().is_some_and(says_it_is_none) => Some(end_or_move(name, side)),
         SideState::Offline => Some(format!(
             "start the {name}'s session, with its fakechat on port {}: anna-relay launch {name}",
             side.port
         )),
         SideState::Orphan => Some(format!("the bridge ends it; should that fail: anna-relay clear-port {name}")),
-        SideState::Foreign => {
-            let holder = match &side.holder {
-                Some(holder) => format!("pid {} ({})", holder.pid, on_one_line(&holder.command)),
-                None if side.why.as_deref().is_some_and(says_what_to_do) => return None,
-                None => "what holds it".to_owned(),
-            };
-            Some(format!("end {holder}, or give relay.{name}_port another port"))
-        }
+        SideState::Foreign if side.holder.is_none() && side.why.as_deref().is_some_and(says_what_to_do) => None,
+        SideState::Foreign => Some(end_or_move(name, side)),
         SideState::Connecting | SideState::Settling => None,
         SideState::Online => waits(side).then(|| format!("answer it in the {name}'s own window")),
     }
+}
+
+/// What to do about one that is no fakechat, or nobody's.
+fn end_or_move(name: Side, side: &SideStatus) -> String {
+    let holder = side.holder.as_ref();
+    let who = holder.map(|holder| format!("pid {} ({})", holder.pid, on_one_line(&holder.command)));
+    format!("end {}, or give relay.{name}_port another port", who.unwrap_or_else(|| "what holds it".to_owned()))
 }
 
 /// Why it is not online, without what [`side`](fn@side) says better.
@@ -59,6 +61,11 @@ pub fn why(side: &SideStatus) -> Option<&str> {
 #[must_use]
 pub fn waits(side: &SideStatus) -> bool {
     side.session.as_ref().is_some_and(|session| session.status == Some(Activity::Waiting))
+}
+
+/// Whether the reason is that what answers at the port is no fakechat.
+fn says_it_is_none(why: &str) -> bool {
+    why.starts_with("refused with HTTP status") || why.starts_with("not a websocket")
 }
 
 /// Whether the reason ends with what to do about it.

@@ -100,6 +100,19 @@ fn a_side_that_settles_says_when_it_will_be_online() {
 }
 
 #[test]
+fn what_answers_at_the_port_and_is_no_fakechat_has_to_go_first() {
+    let mut sample = sample();
+    sample.brain.state = SideState::Offline;
+    sample.brain.holder = Some(HolderStatus { pid: 99, command: "python3 -m http.server".to_owned() });
+    for why in ["refused with HTTP status 404", "not a websocket: the handshake failed"] {
+        sample.brain.why = Some(why.to_owned());
+        let text = text(&sample, true);
+        let step = "→ end pid 99 (python3 -m http.server), or give relay.brain_port another port\n";
+        assert!(text.contains(step) && !text.contains("start the brain's session"), "{text}");
+    }
+}
+
+#[test]
 fn a_stranger_without_a_name_is_advised_on_once() {
     let mut sample = sample();
     sample.brain.state = SideState::Foreign;
