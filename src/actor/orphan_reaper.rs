@@ -254,7 +254,12 @@ impl Handler<Ping> for OrphanReaper {
 impl Handler<Reload> for OrphanReaper {
     type Result = ();
 
-    fn handle(&mut self, _: Reload, _: &mut Self::Context) {}
+    /// Others may be dealt with now than before.
+    fn handle(&mut self, _: Reload, ctx: &mut Self::Context) {
+        for side in Side::BOTH {
+            self.sweep(side, ctx);
+        }
+    }
 }
 
 #[cfg(debug_assertions)]

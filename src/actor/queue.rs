@@ -104,6 +104,11 @@ impl Queue {
     fn show(&self, snapshot: Snapshot) {
         let mut board = self.wires.board.borrow_mut();
         (board.queue, board.queue_at) = (snapshot, self.wires.now().mono);
+        drop(board);
+        if self.rests && !self.is_empty() {
+            // The worker had it already when all looked quiet.
+            self.wires.supervisor.send(ToSupervisor::Stir);
+        }
     }
 
     fn done(&self, effects: Vec<Effect>, snapshot: Snapshot) {

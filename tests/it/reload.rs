@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::harness::{World, free_port};
+use crate::harness::{SOON, World, free_port};
 
 /// Reads it again, and waits until the stream says what came of it.
 #[track_caller]
@@ -156,4 +156,19 @@ fn a_configuration_that_is_gone_from_its_usual_place_changes_nothing() {
     assert!(said.contains("it is gone") && said.contains("put it back"), "{said}");
     std::fs::rename(world.config(), &usual).unwrap();
     assert_eq!(world.status()["breaker"]["limit"], 7);
+}
+
+#[test]
+fn whose_a_websocket_is_counts_from_the_reload_on() {
+    // No look but that one.
+    let mut world = World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "3600000");
+    world.start_online();
+    world.set("holder", "\"session\"");
+    reload(&world, "the configuration was read again");
+    world.wait_stream("a stranger holds the brain's port");
+    world.wait_status("both to be shut out", |all| {
+        all["brain"]["state"] == "foreign" && all["bot"]["state"] == "foreign"
+    });
+    world.brain().wait_sockets(0, SOON);
+    world.bot().wait_sockets(0, SOON);
 }
