@@ -117,7 +117,8 @@ pub enum ToSupervisor {
         /// Whether it has to look at the next beat: it waits for something of which nothing else would tell it.
         soon: bool,
     },
-    /// From the Queue: there is something to do again. From Control: somebody asks.
+    /// From the Queue: there is something to do again. From Control: somebody asks. From the Witness: it is not told of
+    /// what comes next.
     Stir,
     /// From the Queue: the spool is recovered.
     Recovered,

@@ -33,9 +33,7 @@ pub struct Queue {
     /// The worker's inbox; none before it is started.
     worker: Option<mpsc::Sender<Event>>,
     pings: u32,
-    /// Something was given to the worker since it was last pinged.
-    gave: bool,
-    /// Nothing was open when it was last pinged, nor had anything happened before.
+    /// Nothing was open when it was last pinged.
     rests: bool,
     /// When something was last seen to be put aside.
     put_aside_at: Option<SystemTime>,
@@ -45,7 +43,7 @@ impl Queue {
     /// A queue that recovers the spool as soon as it is started.
     #[must_use]
     pub fn new(wires: Rc<Wires>) -> Self {
-        Queue { wires, worker: None, pings: 0, gave: false, rests: false, put_aside_at: None }
+        Queue { wires, worker: None, pings: 0, rests: false, put_aside_at: None }
     }
 
     /// Gives an event to the worker. One that has fallen says so itself.
@@ -106,6 +104,11 @@ impl Queue {
     fn show(&self, snapshot: Snapshot) {
         let mut board = self.wires.board.borrow_mut();
         (board.queue, board.queue_at) = (snapshot, self.wires.now().mono);
+        drop(board);
+        if self.rests && !self.is_empty() {
+            // The worker had it already when all looked quiet.
+            self.wires.supervisor.send(ToSupervisor::Stir);
+        }
     }
 
     fn done(&self, effects: Vec<Effect>, snapshot: Snapshot) {
@@ -182,7 +185,6 @@ impl Handler<ToQueue> for Queue {
             // The last look was long ago.
             self.look();
         }
-        self.gave = true;
         self.give(event);
         // After that, for the worker need not wait for it.
         if let Some(side) = pushed_to {
@@ -196,7 +198,7 @@ impl Handler<Ping> for Queue {
 
     /// The Supervisor's ping is also the tick by which files that people make or remove are seen.
     fn handle(&mut self, _: Ping, _: &mut Self::Context) {
-        self.rests = !std::mem::take(&mut self.gave) && self.is_empty();
+        self.rests = self.is_empty();
         self.wires.answer_ping(NAME, !self.rests);
         self.pings = self.pings.wrapping_add(1);
         if self.pings.is_multiple_of(TICK_EVERY) {

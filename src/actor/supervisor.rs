@@ -228,8 +228,7 @@ impl Handler<ToSupervisor> for Supervisor {
     fn handle(&mut self, message: ToSupervisor, ctx: &mut Self::Context) {
         match message {
             ToSupervisor::Pong { name, soon } => self.answered(name, soon, ctx),
-            ToSupervisor::Stir if self.rests => self.tick_again(false, ctx),
-            ToSupervisor::Stir => {}
+            ToSupervisor::Stir => self.stir(ctx),
             ToSupervisor::Recovered => {
                 self.stage.send_if_modified(|stage| {
                     let starting = *stage == Stage::Starting;
@@ -239,7 +238,10 @@ impl Handler<ToSupervisor> for Supervisor {
                     starting
                 });
             }
-            ToSupervisor::Reload(config) => self.reload(&config),
+            ToSupervisor::Reload(config) => {
+                self.reload(&config);
+                self.stir(ctx);
+            }
             ToSupervisor::Drain => self.wires.queue.send(ToQueue(Event::Drain)),
             ToSupervisor::Drained => {
                 let all_taken = Side::BOTH.into_iter().all(|side| self.wires.intake(side).borrow().is_empty());

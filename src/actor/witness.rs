@@ -15,7 +15,7 @@ use actix::prelude::*;
 use crate::config::Side;
 use crate::hook::What;
 use crate::inbox::{self, Entry, Listing, Stuck};
-use crate::message::{Candidate, Ping, Reload, ToGuard, ToQueue, ToWitness};
+use crate::message::{Candidate, Ping, Reload, ToGuard, ToQueue, ToSupervisor, ToWitness};
 use crate::queue::event::{Event, Reply, Sighted};
 use crate::queue::{Incoming, Receipt};
 use crate::receipts::Receipts;
@@ -59,6 +59,8 @@ pub struct Witness {
     again: bool,
     /// What the transcripts showed lately, to be told again to a Queue that was started again.
     recent: VecDeque<Sighted>,
+    /// The last look came to nothing, in whole or in part.
+    failed: bool,
     /// When the inbox last changed, if it was looked into long enough after that.
     changed: Option<SystemTime>,
     pings: u32,
@@ -84,6 +86,7 @@ impl Witness {
             more: false,
             again: false,
             recent: VecDeque::new(),
+            failed: false,
             changed: None,
             pings: 0,
         }
@@ -116,10 +119,12 @@ impl Witness {
         self.tell();
         let Some(Seen { store, listing, more }) = seen else {
             // At the next tick again.
-            (self.receipts, self.changed) = (Some(receipts), None);
+            (self.receipts, self.changed, self.failed) = (Some(receipts), None, true);
+            self.wires.supervisor.send(ToSupervisor::Stir);
             return;
         };
         self.store = Some(store);
+        self.failed = listing.failed.is_some();
         self.complain(&listing);
         if !listing.put_aside.is_empty() {
             // To have it counted.
@@ -138,6 +143,15 @@ impl Witness {
         if self.renew(ctx) | more | std::mem::take(&mut self.again) {
             ctx.notify(Again);
         }
+        if !self.is_told() {
+            // Of what comes next only a tick tells.
+            self.wires.supervisor.send(ToSupervisor::Stir);
+        }
+    }
+
+    /// Whether it is told of what there is to see.
+    fn is_told(&self) -> bool {
+        !self.failed && self.changes.is_some() && self.came.as_ref().is_some_and(|watch| watch.is_whole())
     }
 
     /// Says once what is in the way.
@@ -290,8 +304,7 @@ impl Handler<Ping> for Witness {
 
     /// The Supervisor's ping is also the time to look, if there seems to be something to see that no watch told of.
     fn handle(&mut self, _: Ping, ctx: &mut Self::Context) {
-        let told = self.changes.is_some() && self.came.as_ref().is_some_and(|watch| watch.is_whole());
-        self.wires.answer_ping(NAME, !told);
+        self.wires.answer_ping(NAME, !self.is_told());
         self.pings = self.pings.wrapping_add(1);
         if self.receipts.is_none() {
             return;

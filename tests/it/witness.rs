@@ -8,9 +8,11 @@ use anna_relay::control::client::Client;
 use anna_relay::control::wire::Command;
 use anna_relay::spool::Store;
 use anna_relay::spool::lock::{Lock, Role};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::claude::{edit, inbox_empties, message, nothing_is_left, quick, reply};
 use crate::harness::{World, files_below, wait};
+use crate::stop::Systemd;
 
 fn world() -> World {
     quick(World::new())
@@ -364,4 +366,23 @@ fn an_inbox_made_anew_is_watched() {
         reply(&world, "bot", &message(0, n), &format!("RELAY: water plant {n}"), None, &[]);
         world.brain_gets(|all| all.len() == n);
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_look_that_came_to_nothing_is_made_again_soon_in_quiet_times_too() {
+    // Where nothing happened since the last of these, the next, but for that, comes after half a minute.
+    let (world, systemd) = Systemd::new(World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "2500"));
+    let mut world = world;
+    world.start_online();
+    systemd.pass_over();
+    systemd.wait(|line| line == "WATCHDOG=1");
+    // Which takes longer than the look that goes with it.
+    world.ok(&["check"]);
+    let (pid, before) = (Pid::from_raw(world.pid().cast_signed()), getrlimit(Resource::Nofile));
+    prlimit(pid, Resource::Nofile, Rlimit { current: Some(5), ..before }).unwrap();
+    reply(&world, "bot", &message(0, 1), "RELAY: water the plants", None, &[]);
+    world.wait_stream("what hooks bring is not taken");
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    world.brain_gets(|all| all.len() == 1);
 }

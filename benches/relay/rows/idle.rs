@@ -31,7 +31,7 @@ pub fn idle(run: &mut Run) {
         return;
     }
     // In the longer time each websocket is asked once whether it is there, as in each such time.
-    let (settle, time) = run.pick((Duration::from_secs(40), PING_EVERY), (Duration::ZERO, Duration::from_secs(2)));
+    let (settle, time) = run.pick((Duration::from_secs(20), PING_EVERY), (Duration::ZERO, Duration::from_secs(2)));
     let world = World::online();
     answer(&world, &there(&world, "x", 1, &mut Vec::new(), || {}));
     let mut floor = Command::new(std::env::current_exe().unwrap()).arg(SLEEPER).spawn().unwrap();

@@ -49,6 +49,14 @@ impl Supervisor {
         })));
     }
 
+    /// There is something to do. What the actors said until now, at this tick too, does not hold any more.
+    pub(super) fn stir(&mut self, ctx: &mut Context<Self>) {
+        self.children.iter_mut().for_each(|child| child.soon = true);
+        if self.rests {
+            self.tick_again(false, ctx);
+        }
+    }
+
     /// An actor is there, and says whether it has to look soon.
     pub(super) fn answered(&mut self, name: &str, soon: bool, ctx: &mut Context<Self>) {
         if let Some(child) = self.children.iter_mut().find(|child| child.name == name) {
