@@ -8,6 +8,7 @@ mod holder;
 mod push;
 mod reader;
 mod spare;
+mod told;
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -20,9 +21,9 @@ use crate::config::{Holder, Side};
 use crate::control::wire::SideState;
 use crate::fakechat::frame::Frame;
 use crate::handoff::SessionKey;
-use crate::message::{Ping, Reload, ToQueue, ToSide};
+use crate::message::{Ping, Reload, ToSide};
 use crate::queue::Token;
-use crate::queue::event::{Event, Pushed, Upload};
+use crate::queue::event::{Pushed, Upload};
 use crate::side::{Connection, Input};
 
 use super::intake::Taken;
@@ -185,50 +186,6 @@ impl<R: Role> SideActor<R> {
             }
             act.step(Input::Tick, ctx);
         }));
-    }
-
-    fn show(&self) {
-        let mut board = self.wires.board.borrow_mut();
-        let side = board.side(R::SIDE);
-        let (mut state, mut why) = (self.connection.state(), self.connection.why().map(str::to_owned));
-        if let Some(bar) = self.barred.as_ref().filter(|_| !self.connection.is_up()) {
-            why = Some(bar.why.clone());
-            if bar.state != SideState::Offline {
-                state = bar.state;
-            }
-        }
-        if let (Some(pid), SideState::Offline | SideState::Connecting) = (self.deaf.first(), state) {
-            why = Some(format!(
-                "the session there is (pid {pid}) has no channel: its fakechat found the port taken, or ended; restart it"
-            ));
-        }
-        // Trying again and again is one state to a person.
-        let settled = |state| if state == SideState::Connecting { SideState::Offline } else { state };
-        if side.since.is_none() || settled(side.state) != settled(state) {
-            side.since = Some(self.wires.now().wall);
-        }
-        (side.state, side.why) = (state, why);
-    }
-
-    fn tell_queue(&mut self) {
-        let online = self.connection.is_online() && self.link.is_some() && !self.closing;
-        if online == self.was_online {
-            return;
-        }
-        self.was_online = online;
-        if online {
-            tracing::info!(side = R::SIDE.name(), "online");
-            self.wires.stream.note(&format!("the {} is online", R::SIDE));
-        } else if !self.closing {
-            let why = self.connection.why().unwrap_or("no reason given");
-            self.wires.stream.note(&format!("the {} is away: {why}", R::SIDE));
-        }
-        self.report();
-    }
-
-    fn report(&self) {
-        let session = self.link.as_ref().and_then(|link| link.peer).map(|peer| peer.session);
-        self.wires.queue.send(ToQueue(Event::Side { side: R::SIDE, online: self.was_online, session }));
     }
 
     /// The websocket is gone, or has to go.

@@ -2,10 +2,10 @@
 //! seen. So what was said while nobody listened is not lost, and a push is known to have arrived.
 
 mod look;
+mod obstacles;
 mod when;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
@@ -14,7 +14,7 @@ use actix::prelude::*;
 
 use crate::config::Side;
 use crate::hook::What;
-use crate::inbox::{self, Entry, Listing, Stuck};
+use crate::inbox::{self, Entry};
 use crate::message::{Candidate, Ping, Reload, ToGuard, ToQueue, ToSupervisor, ToWitness};
 use crate::queue::event::{Event, Reply, Sighted};
 use crate::queue::{Incoming, Receipt};
@@ -25,6 +25,7 @@ use crate::watch::Watch;
 
 use super::wires::Wires;
 use look::{Found, Look, Seen};
+use obstacles::Obstacles;
 
 #[cfg(debug_assertions)]
 use crate::message::Fault;
@@ -47,8 +48,7 @@ pub struct Witness {
     came: Option<Rc<Watch>>,
     /// Tells when something is written where the transcripts are.
     changes: Option<Rc<Watch>>,
-    /// What is in the way, and was said to be; an empty path: the inbox as a whole.
-    told: BTreeSet<PathBuf>,
+    obstacles: Obstacles,
     /// What is being dealt with, by number.
     under_way: HashMap<u64, Arc<Entry>>,
     /// The number of the last one: its predecessors' are not among those of a Witness that was started again.
@@ -81,7 +81,7 @@ impl Witness {
             store: None,
             came: None,
             changes: None,
-            told: BTreeSet::new(),
+            obstacles: Obstacles::default(),
             under_way: HashMap::new(),
             more: false,
             again: false,
@@ -125,7 +125,13 @@ impl Witness {
         };
         self.store = Some(store);
         self.failed = listing.failed.is_some();
-        self.complain(&listing);
+        if let Some(error) = &listing.failed {
+            self.changed = None;
+            tracing::warn!(%error, "looking into the inbox");
+        }
+        for new in self.obstacles.new_in(&listing) {
+            self.wires.stream.warn(&new);
+        }
         if !listing.put_aside.is_empty() {
             // To have it counted.
             self.wires.queue.send(ToQueue(Event::Tick));
@@ -146,42 +152,6 @@ impl Witness {
         if !self.is_told() {
             // Of what comes next only a tick tells.
             self.wires.supervisor.send(ToSupervisor::Stir);
-        }
-    }
-
-    /// Whether it is told of what there is to see.
-    fn is_told(&self) -> bool {
-        !self.failed && self.changes.is_some() && self.came.as_ref().is_some_and(|watch| watch.is_whole())
-    }
-
-    /// Says once what is in the way.
-    fn complain(&mut self, listing: &Listing) {
-        let mut told = BTreeSet::new();
-        let mut new = Vec::new();
-        for Stuck { path, why } in &listing.stuck {
-            if !self.told.contains(path) {
-                new.push(format!("{} stays where it is: {why}", path.display()));
-            }
-            told.insert(path.clone());
-        }
-        if let Some(first) = new.first() {
-            let others = if new.len() > 1 { format!(" (and {} others)", new.len() - 1) } else { String::new() };
-            self.wires.stream.warn(&format!("{first}{others}"));
-        }
-        if let Some(error) = &listing.failed {
-            self.changed = None;
-            tracing::warn!(%error, "looking into the inbox");
-            // Under no path of its own.
-            if !self.told.contains(Path::new("")) {
-                self.wires.stream.warn(&format!("what hooks bring is not taken: {error}"));
-            }
-            told.insert(PathBuf::new());
-        }
-        // What was not looked at now may be there still.
-        if listing.more || listing.failed.is_some() {
-            self.told.append(&mut told);
-        } else {
-            self.told = told;
         }
     }
 

@@ -63,6 +63,11 @@ impl Witness {
         }));
     }
 
+    /// Whether it is told of what there is to see.
+    pub(super) fn is_told(&self) -> bool {
+        !self.failed && self.changes.is_some() && self.came.as_ref().is_some_and(|watch| watch.is_whole())
+    }
+
     /// Whether the registry names another session than before.
     pub(super) fn is_met(&self, receipts: &Receipts) -> bool {
         let live = self.wires.live.borrow();
