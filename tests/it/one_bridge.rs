@@ -41,7 +41,8 @@ fn two_spools_do_not_share_a_port_whichever_side_it_is() {
         second.write_config();
         let output = second.run(&["bridge"]);
         is_busy(&output, first.pid());
-        assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("port {port}")), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(&format!("port {port}")) && said.contains("that bridge has another spool"), "{said}");
         // What it took before it failed is free again: a command has the spool at once.
         second.ok(&["pause"]);
     }
