@@ -4,22 +4,25 @@
 use std::io;
 use std::path::Path;
 
-use tokio::time::Instant;
-
 #[cfg(target_os = "linux")]
 use {
     rustix::fs::inotify::{self, CreateFlags, WatchFlags},
     std::cell::{Cell, RefCell},
+    std::time::Duration,
     tokio::net::unix::pipe::Receiver,
-    tokio::time::sleep_until,
+    tokio::time::{Instant, sleep_until},
 };
+
+/// So long nothing more is told of files that go on being written to.
+#[cfg(target_os = "linux")]
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is told of the files in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// One came by a rename: whole.
     Came,
-    /// One came by a rename, or was written to.
+    /// One came by a rename, or was written to; at most once a second.
     Changed,
 }
 
@@ -31,6 +34,11 @@ pub struct Watch {
     notices: Receiver,
     #[cfg(target_os = "linux")]
     flags: WatchFlags,
+    #[cfg(target_os = "linux")]
+    pause: Duration,
+    /// Nothing is told before.
+    #[cfg(target_os = "linux")]
+    earliest: Cell<Instant>,
     /// The kernel's numbers of the folders.
     #[cfg(target_os = "linux")]
     watched: RefCell<Vec<i32>>,
@@ -47,14 +55,15 @@ impl Watch {
     /// The user has none left (`fs.inotify.max_user_instances`).
     pub fn new(news: News) -> io::Result<Self> {
         let notices = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        let flags = match news {
-            News::Came => WatchFlags::MOVED_TO,
-            News::Changed => WatchFlags::MOVED_TO | WatchFlags::MODIFY,
+        let (flags, pause) = match news {
+            News::Came => (WatchFlags::MOVED_TO, Duration::ZERO),
+            News::Changed => (WatchFlags::MOVED_TO | WatchFlags::MODIFY, PAUSE),
         };
         let notices = Receiver::from_owned_fd_unchecked(notices)?;
         // The folder's own going too: another may have come in its place.
         let flags = flags | WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF | WatchFlags::ONLYDIR;
-        Ok(Watch { notices, flags, watched: RefCell::default(), whole: Cell::default() })
+        let earliest = Cell::new(Instant::now());
+        Ok(Watch { notices, flags, pause, earliest, watched: RefCell::default(), whole: Cell::default() })
     }
 
     /// Watches these folders from now on, and no other. Whether one of them was not watched before: what happened there
@@ -83,15 +92,16 @@ impl Watch {
         self.whole.get()
     }
 
-    /// Waits until something has happened since this last returned, and until that instant at least.
+    /// Waits until something has happened since this last returned.
     ///
     /// # Errors
     /// The watch is of no use any more.
-    pub async fn told(&self, earliest: Instant) -> io::Result<()> {
+    pub async fn told(&self) -> io::Result<()> {
         loop {
             self.notices.readable().await?;
-            sleep_until(earliest).await;
+            sleep_until(self.earliest.get()).await;
             if self.take()? {
+                self.earliest.set(Instant::now() + self.pause);
                 return Ok(());
             }
         }
@@ -136,7 +146,7 @@ impl Watch {
     ///
     /// # Errors
     /// Always.
-    pub async fn told(&self, _: Instant) -> io::Result<()> {
+    pub async fn told(&self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -144,14 +154,22 @@ impl Watch {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
-    use std::time::Duration;
 
     use tokio::time::timeout;
 
     use super::*;
 
+    /// Whether something has happened, told or yet to be told.
     async fn is_told(watch: &Watch) -> bool {
-        timeout(Duration::ZERO, watch.told(Instant::now())).await.is_ok()
+        let told = async {
+            loop {
+                watch.notices.readable().await?;
+                if watch.take()? {
+                    return io::Result::Ok(());
+                }
+            }
+        };
+        timeout(Duration::ZERO, told).await.is_ok()
     }
 
     #[tokio::test]
@@ -164,7 +182,7 @@ mod tests {
             fs::write(&new, "x").unwrap();
             assert!(!is_told(&watch).await, "it is not whole yet");
             fs::rename(&new, &there).unwrap();
-            watch.told(Instant::now()).await.unwrap();
+            watch.told().await.unwrap();
         }
     }
 
@@ -178,7 +196,7 @@ mod tests {
             for n in 0..500 {
                 fs::write(folder.path().join(format!("{n}.jsonl")), "x").unwrap();
             }
-            watch.told(earliest).await.unwrap();
+            watch.told().await.unwrap();
             assert!(Instant::now() >= earliest);
             assert!(!is_told(&watch).await);
         }
@@ -197,11 +215,11 @@ mod tests {
         fs::remove_dir(&one).unwrap();
         fs::create_dir(&one).unwrap();
         assert!(watch.set([one.as_path()]), "it is another one");
-        watch.told(Instant::now()).await.unwrap();
+        watch.told().await.unwrap();
         fs::write(two.join("x"), "x").unwrap();
         assert!(!is_told(&watch).await);
         fs::write(one.join("x"), "x").unwrap();
-        watch.told(Instant::now()).await.unwrap();
+        watch.told().await.unwrap();
     }
 
     #[tokio::test]
@@ -212,8 +230,8 @@ mod tests {
         fs::create_dir(&one).unwrap();
         watch.set([one.as_path()]);
         fs::rename(&one, &two).unwrap();
-        watch.told(Instant::now()).await.unwrap();
+        watch.told().await.unwrap();
         fs::remove_dir(&two).unwrap();
-        watch.told(Instant::now()).await.unwrap();
+        watch.told().await.unwrap();
     }
 }

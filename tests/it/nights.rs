@@ -106,14 +106,10 @@ fn the_file_may_be_made_and_removed_by_hand() {
 
 #[test]
 fn one_made_by_hand_in_quiet_times_holds_what_comes_next() {
-    let (world, systemd) = Systemd::new(World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "200"));
-    let mut world = world;
+    let (mut world, systemd) = Systemd::new(World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "200"));
     world.start_online();
     // After two of these in which nothing happened the next look is 18 ticks away.
-    systemd.pass_over();
-    for _ in 0..2 {
-        systemd.wait(|line| line == "WATCHDOG=1");
-    }
+    systemd.wait_ticks(2);
     // Which takes longer than the look that goes with the last.
     world.ok(&["check"]);
     std::fs::write(world.spool().join("paused"), "").unwrap();

@@ -20,10 +20,19 @@ impl Systemd {
     }
 
     /// Passes over what it was told until now.
-    pub fn pass_over(&self) {
+    fn pass_over(&self) {
         self.0.set_nonblocking(true).unwrap();
         while self.0.recv(&mut [0; 4096]).is_ok() {}
         self.0.set_nonblocking(false).unwrap();
+    }
+
+    /// Waits for so many further times that all is well, from now on.
+    #[track_caller]
+    pub fn wait_ticks(&self, count: usize) {
+        self.pass_over();
+        for _ in 0..count {
+            self.wait(|line| line == "WATCHDOG=1");
+        }
     }
 
     /// Waits for a message with that line; returns it and all before it.
@@ -43,8 +52,7 @@ impl Systemd {
 
 #[test]
 fn systemd_is_told_of_the_start_the_stop_and_in_between_that_all_is_well() {
-    let (world, systemd) = Systemd::new(World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "100"));
-    let mut world = world;
+    let (mut world, systemd) = Systemd::new(World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "100"));
     world.spawn();
     systemd.wait(|line| line == "READY=1");
     let all = systemd.wait(|line| line.starts_with("STATUS=brain online, bot online"));
@@ -61,8 +69,7 @@ fn systemd_is_told_of_the_start_the_stop_and_in_between_that_all_is_well() {
 
 #[test]
 fn a_stop_right_after_the_start_is_a_stop() {
-    let (world, systemd) = Systemd::new(World::new());
-    let mut world = world;
+    let (mut world, systemd) = Systemd::new(World::new());
     world.spawn();
     systemd.wait(|line| line == "READY=1");
     world.signal(Signal::HUP);
@@ -145,8 +152,7 @@ fn what_is_said_right_before_a_stop_is_accepted_or_was_never_taken() {
 
 #[test]
 fn a_queue_that_falls_while_the_bridge_stops_does_not_hold_up_the_stop() {
-    let (world, systemd) = Systemd::new(World::new().with("confirm_ms", "60000"));
-    let mut world = world;
+    let (mut world, systemd) = Systemd::new(World::new().with("confirm_ms", "60000"));
     world.start_online();
     world.ok(&["send", "water the plants"]);
     world.brain_gets(|all| all.len() == 1);

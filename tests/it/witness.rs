@@ -372,11 +372,9 @@ fn an_inbox_made_anew_is_watched() {
 #[test]
 fn a_look_that_came_to_nothing_is_made_again_soon_in_quiet_times_too() {
     // Where nothing happened since the last of these, the next, but for that, comes after half a minute.
-    let (world, systemd) = Systemd::new(World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "2500"));
-    let mut world = world;
+    let (mut world, systemd) = Systemd::new(World::new().with_env("ANNA_RELAY_TEST_TICK_MS", "2500"));
     world.start_online();
-    systemd.pass_over();
-    systemd.wait(|line| line == "WATCHDOG=1");
+    systemd.wait_ticks(1);
     // Which takes longer than the look that goes with it.
     world.ok(&["check"]);
     let (pid, before) = (Pid::from_raw(world.pid().cast_signed()), getrlimit(Resource::Nofile));

@@ -1,10 +1,8 @@
 //! What the live sessions are doing, read from Claude Code's registry at each ping, and on Linux as soon as that changes.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use actix::prelude::*;
-use tokio::time::Instant;
 
 use crate::config::Side;
 use crate::control::wire::{Activity, SessionStatus};
@@ -17,9 +15,6 @@ use crate::watch::{News, Watch};
 use super::super::wires::Live;
 use super::OrphanReaper;
 
-/// So long it does not look again at a registry that goes on changing.
-const PAUSE: Duration = Duration::from_secs(1);
-
 impl OrphanReaper {
     /// Watches the registry, if there are sessions, and if it can.
     fn watch(&mut self, ctx: &mut Context<Self>) {
@@ -29,7 +24,7 @@ impl OrphanReaper {
         if self.registry.is_none() {
             let watch = Watch::new(News::Changed).inspect_err(|error| tracing::debug!(%error, "watching the registry"));
             let Ok(watch) = watch.map(Rc::new) else { return };
-            self.wait_for(Rc::clone(&watch), Instant::now(), ctx);
+            self.wait_for(Rc::clone(&watch), ctx);
             self.registry = Some(watch);
         }
         if let Some(watch) = &self.registry {
@@ -38,12 +33,12 @@ impl OrphanReaper {
     }
 
     /// Has the registry read when it changes.
-    fn wait_for(&self, watch: Rc<Watch>, earliest: Instant, ctx: &mut Context<Self>) {
-        let waiting = async move { watch.told(earliest).await.map(|()| watch) };
+    fn wait_for(&self, watch: Rc<Watch>, ctx: &mut Context<Self>) {
+        let waiting = async move { watch.told().await.map(|()| watch) };
         ctx.spawn(waiting.into_actor(self).map(|told, act, ctx| match told {
             Ok(watch) => {
                 act.read_activity(ctx);
-                act.wait_for(watch, Instant::now() + PAUSE, ctx);
+                act.wait_for(watch, ctx);
             }
             Err(error) => {
                 tracing::debug!(%error, "watching the registry");

@@ -155,9 +155,9 @@ impl Worker {
             };
             match came {
                 Ok(event) => self.pending.extend([event], self.clock.now()),
-                Err(RecvTimeoutError::Timeout) if chore == Some(LULL) => spooler.prepare(),
-                Err(RecvTimeoutError::Timeout) if chore == Some(REST) => spooler.tidy(),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) if chore.is_none() => {}
+                Err(RecvTimeoutError::Timeout) if spooler.is_prepared() => spooler.tidy(),
+                Err(RecvTimeoutError::Timeout) => spooler.prepare(),
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }

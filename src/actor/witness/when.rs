@@ -2,10 +2,8 @@
 //! watch told.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use actix::prelude::*;
-use tokio::time::Instant;
 
 use crate::config::Side;
 use crate::port::registry;
@@ -16,9 +14,6 @@ use crate::watch::{News, Watch};
 
 use super::Witness;
 
-/// So long it does not look again at transcripts that go on growing.
-const PAUSE: Duration = Duration::from_secs(1);
-
 impl Witness {
     /// Watches the folders that are there now, with watches that could not be had before, if they can be now. Whether one
     /// was not watched: what happened there was not told.
@@ -27,7 +22,7 @@ impl Witness {
             if self.watch(news).is_none() {
                 let watch = Watch::new(news).inspect_err(|error| tracing::debug!(%error, "watching folders"));
                 let Ok(watch) = watch.map(Rc::new) else { continue };
-                self.wait_for(Rc::clone(&watch), news, Instant::now(), ctx);
+                self.wait_for(Rc::clone(&watch), news, ctx);
                 *self.watch(news) = Some(watch);
             }
         }
@@ -45,16 +40,15 @@ impl Witness {
     }
 
     /// Has it look when the watch tells of something.
-    fn wait_for(&self, watch: Rc<Watch>, news: News, earliest: Instant, ctx: &mut Context<Self>) {
-        let waiting = async move { watch.told(earliest).await.map(|()| watch) };
+    fn wait_for(&self, watch: Rc<Watch>, news: News, ctx: &mut Context<Self>) {
+        let waiting = async move { watch.told().await.map(|()| watch) };
         ctx.spawn(waiting.into_actor(self).map(move |told, act, ctx| match told {
             Ok(watch) => {
-                let pause = if news == News::Came { Duration::ZERO } else { PAUSE };
                 // Where the transcripts are, other files change too.
                 if news == News::Came || act.receipts.as_ref().is_none_or(Receipts::has_grown) {
                     act.look(ctx);
                 }
-                act.wait_for(watch, news, Instant::now() + pause, ctx);
+                act.wait_for(watch, news, ctx);
             }
             Err(error) => {
                 tracing::debug!(%error, "watching folders");
